@@ -3,28 +3,34 @@ package io.orbitkv.channel;
 /** Why a block is not restorable. The codes are part of {@link LookupReply}. */
 public enum MissReason {
   /** It is there. */
-  NONE,
+  NONE(0),
   /** No publish of it is remembered. */
-  NEVER_STORED,
+  NEVER_STORED(1),
   /** It gave way to other blocks. */
-  EVICTED,
+  EVICTED(2),
   /** A block with this hash is known in another namespace or group only. */
-  OTHER_NAMESPACE,
+  OTHER_NAMESPACE(3),
   /** A publish of it was refused. */
-  REFUSED,
+  REFUSED(4),
   /** It was removed by a clear. */
-  CLEARED,
+  CLEARED(5),
   /** It is there, but a budget for leased bytes is used up. */
-  BUDGET;
+  BUDGET(6);
 
   private static final MissReason[] BY_CODE = values();
 
   /** Number of reasons. */
   public static final int COUNT = BY_CODE.length;
 
+  private final int code;
+
+  MissReason(int code) {
+    this.code = code;
+  }
+
   /** The stable code of this reason. */
   public int code() {
-    return ordinal();
+    return code;
   }
 
   /** The reason with this code; {@link #NEVER_STORED} when unknown. */

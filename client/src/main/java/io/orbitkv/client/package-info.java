@@ -1,0 +1,13 @@
+/**
+ * The engine's side of OrbitKV for JVM engines: connect to the Manager of this host, register KV
+ * memory, look blocks up, restore them into the engine's pages and publish them from there.
+ *
+ * <p>{@link io.orbitkv.client.OrbitKvClient} is one session. {@link io.orbitkv.client.Registration}
+ * is registered memory, described by {@link io.orbitkv.client.RegistrationSpec} and {@link
+ * io.orbitkv.client.GroupSpec}. {@link io.orbitkv.client.LookupResult} carries {@link
+ * io.orbitkv.client.Lease}s, which a {@link io.orbitkv.client.RestoreHandle} consumes; a {@link
+ * io.orbitkv.client.PublishHandle} stores blocks. Copies run on the client's own threads, or on a
+ * caller that waits. Every wait has a bound, and every failure is an {@link
+ * io.orbitkv.client.OrbitKvException} with a status.
+ */
+package io.orbitkv.client;
