@@ -1,0 +1,104 @@
+package io.orbitkv.core;
+
+import java.util.List;
+
+/**
+ * What the core holds and has done, at one moment. Counters end in Total; all else are gauges.
+ *
+ * @param poolCapacityBytes bytes of all arenas
+ * @param poolUsedBytes bytes of all allocations: resident blocks and publishes in flight
+ * @param slabsTotal slabs of the pool
+ * @param slabsFree slabs that belong to no block size
+ * @param residentBlocks blocks that lookups find
+ * @param residentBytes their bytes
+ * @param unsealedBlocks blocks of publishes in flight
+ * @param pinnedBlocks blocks held by a lease or a grant
+ * @param pinRefs holders of them
+ * @param leases live leases
+ * @param leaseBytes bytes under them, shared blocks counted once a lease
+ * @param oldestLeaseNs age of the oldest lease; 0 without one
+ * @param queriesPending queries that are not answered
+ * @param grantsActive operations between Preparing and settled
+ * @param retainedOperations operations of ended sessions for whose end evidence is missing
+ * @param retainedBytes bytes they hold
+ * @param sessions live sessions
+ * @param sessionsRetained ended sessions whose slot is held by retained operations
+ * @param registrations registrations
+ * @param metadataBytes bytes of the core's tables
+ * @param lookupsTotal lookups
+ * @param lookupBlocksTotal blocks asked for by lookups
+ * @param hitBlocksTotal blocks found by lookups
+ * @param missesTotal missing blocks, by code of MissReason
+ * @param insertionsTotal blocks sealed
+ * @param heldTotal blocks of publishes that were held already
+ * @param refusedTotal blocks of publishes for which there was no room
+ * @param evictionsTotal blocks evicted
+ * @param evictedBytesTotal their bytes
+ * @param restoresTotal restores that drained whole
+ * @param restoredBytesTotal their bytes
+ * @param publishesTotal publishes that were sealed
+ * @param publishedBytesTotal their bytes
+ * @param failedTotal operations that ended otherwise
+ * @param staleCommandsTotal commands of an earlier generation, dropped
+ * @param violationsTotal sessions closed for breaking the protocol
+ * @param perSession one line for each live or retained session
+ */
+@SuppressWarnings("ArrayRecordComponent") // a snapshot, never compared
+public record CoreStats(
+    long poolCapacityBytes,
+    long poolUsedBytes,
+    int slabsTotal,
+    int slabsFree,
+    long residentBlocks,
+    long residentBytes,
+    long unsealedBlocks,
+    long pinnedBlocks,
+    long pinRefs,
+    int leases,
+    long leaseBytes,
+    long oldestLeaseNs,
+    int queriesPending,
+    int grantsActive,
+    int retainedOperations,
+    long retainedBytes,
+    int sessions,
+    int sessionsRetained,
+    int registrations,
+    long metadataBytes,
+    long lookupsTotal,
+    long lookupBlocksTotal,
+    long hitBlocksTotal,
+    long[] missesTotal,
+    long insertionsTotal,
+    long heldTotal,
+    long refusedTotal,
+    long evictionsTotal,
+    long evictedBytesTotal,
+    long restoresTotal,
+    long restoredBytesTotal,
+    long publishesTotal,
+    long publishedBytesTotal,
+    long failedTotal,
+    long staleCommandsTotal,
+    long violationsTotal,
+    List<Session> perSession) {
+  /**
+   * One session.
+   *
+   * @param slot session slot
+   * @param pid process of the engine
+   * @param instance instance id
+   * @param open false once the session is over
+   * @param registrations its registrations
+   * @param leases leases it asked for
+   * @param grants operations that are not settled
+   */
+  public record Session(
+      int slot,
+      int pid,
+      String instance,
+      boolean open,
+      int registrations,
+      int leases,
+      int grants) {}
+}
