@@ -3,24 +3,33 @@ package io.orbitkv.linux;
 import com.sun.management.ThreadMXBean;
 import java.lang.management.ManagementFactory;
 
-/** Measures what a task allocates once it is compiled. */
+/**
+ * Finds out whether a task allocates once it is compiled. When that is depends on the load of the
+ * machine, so the task is run until it allocates nothing, or for long.
+ */
 final class Allocations {
-  private static final int WARM_UP = 50_000;
+  private static final int RUNS = 10_000;
+  private static final long LONG_NS = 30_000_000_000L;
 
   private Allocations() {}
 
-  /** Heap bytes that {@code runs} runs of a warm task allocate. */
-  static long bytes(int runs, Runnable task) {
-    var threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
-    repeat(WARM_UP, task);
-    long before = threads.getCurrentThreadAllocatedBytes();
-    repeat(runs, task);
-    return threads.getCurrentThreadAllocatedBytes() - before;
+  /** Whether the task comes to allocate less than a byte a run. */
+  static boolean vanish(Runnable task) {
+    long startNs = System.nanoTime();
+    while (System.nanoTime() - startNs < LONG_NS) {
+      if (bytes(task) < RUNS) {
+        return true;
+      }
+    }
+    return false;
   }
 
-  private static void repeat(int runs, Runnable task) {
-    for (int i = 0; i < runs; i++) {
+  private static long bytes(Runnable task) {
+    var threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
+    long before = threads.getCurrentThreadAllocatedBytes();
+    for (int i = 0; i < RUNS; i++) {
       task.run();
     }
+    return threads.getCurrentThreadAllocatedBytes() - before;
   }
 }

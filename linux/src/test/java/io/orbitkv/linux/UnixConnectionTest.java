@@ -130,6 +130,18 @@ class UnixConnectionTest {
   }
 
   @Test
+  void shouldCloseDescriptorsWhenBufferIsGone() {
+    var mapping = Mapping.anonymous(8, false);
+    mapping.close();
+    var target = mapping.segment();
+    var event = EventFd.create();
+    left.send(text("x"), 0, 1, new int[] {event.fd()}, LONG_MS);
+    event.close();
+
+    assertThatIllegalStateException().isThrownBy(() -> right.receive(target, 0, 1, LONG_MS));
+  }
+
+  @Test
   void shouldRefuseDescriptorsThatCannotGo() {
     assertThatIllegalArgumentException()
         .isThrownBy(() -> left.send(text("x"), 0, 1, new int[65], LONG_MS))
