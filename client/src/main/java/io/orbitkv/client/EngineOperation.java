@@ -8,6 +8,7 @@ import io.orbitkv.channel.Status;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
+import java.util.function.BooleanSupplier;
 
 /**
  * Engine side of one Restore or Publish: a state machine that moves its grant record. {@link #step}
@@ -206,10 +207,14 @@ abstract sealed class EngineOperation permits PublishOperation, RestoreOperation
     return attendants > 0;
   }
 
-  /** Waits for a change, at most the given time. */
-  final synchronized void awaitChange(long ns) throws InterruptedException {
-    if (!done && ns > 0) {
-      wait(ns / 1_000_000, (int) (ns % 1_000_000));
+  /** Waits until the condition holds, at most the given time. */
+  final synchronized void awaitUntil(BooleanSupplier condition, long timeoutNs)
+      throws InterruptedException {
+    long began = System.nanoTime();
+    long left = timeoutNs;
+    while (!condition.getAsBoolean() && left > 0) {
+      wait(left / 1_000_000, (int) (left % 1_000_000));
+      left = timeoutNs - (System.nanoTime() - began);
     }
   }
 

@@ -155,12 +155,12 @@ final class Lifecycle implements AutoCloseable {
     try {
       return future.get(timeoutMs, TimeUnit.MILLISECONDS);
     } catch (TimeoutException e) {
-      future.whenComplete((answer, _) -> closeFds(answer));
+      var _ = future.whenComplete((answer, _) -> closeFds(answer));
       throw new OrbitKvTimeoutException(
           "no answer: frame=" + frame.getBodyCase() + ", ms=" + timeoutMs);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
-      future.whenComplete((answer, _) -> closeFds(answer));
+      var _ = future.whenComplete((answer, _) -> closeFds(answer));
       throw new OrbitKvException(Status.CANCELLED, "interrupted: frame=" + frame.getBodyCase(), e);
     } catch (ExecutionException e) {
       throw new OrbitKvException(

@@ -6,8 +6,6 @@ import java.util.function.BooleanSupplier;
 
 /** What handles of both kinds share: waiting for an operation, at first by working on it. */
 final class OperationHandle {
-  private static final long MAX_WAIT_NS = 100_000_000;
-
   private final EngineOperation operation;
   private final CopyAgents agents;
   private final long spinNs;
@@ -71,11 +69,7 @@ final class OperationHandle {
   private void waitForAgent(BooleanSupplier condition, long began, long timeoutNs) {
     agents.kickAgents();
     try {
-      long left = timeoutNs - (System.nanoTime() - began);
-      while (!isMet(condition) && left > 0) {
-        operation.awaitChange(Math.min(left, MAX_WAIT_NS));
-        left = timeoutNs - (System.nanoTime() - began);
-      }
+      operation.awaitUntil(() -> isMet(condition), timeoutNs - (System.nanoTime() - began));
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }

@@ -82,12 +82,11 @@ final class PublishOperation extends EngineOperation {
     int held = Math.clamp(table.held(slot), 0, target.size() - stored);
     int refused = target.size() - stored - held;
     result =
-        new PublishResult(
-            status, message, stored, held, refused, blocks(stored, held, refused), copyNs);
+        new PublishResult(status, message, stored, held, refused, blocks(stored, held), copyNs);
   }
 
   /** Results of each block: from the answer, or from counts that leave no choice, or none. */
-  private List<Block> blocks(int stored, int held, int refused) {
+  private List<Block> blocks(int stored, int held) {
     byte[] answer = results;
     if (answer != null && answer.length == target.size()) {
       List<Block> blocks = new ArrayList<>(answer.length);
