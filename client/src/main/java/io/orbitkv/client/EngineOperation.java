@@ -267,6 +267,7 @@ abstract sealed class EngineOperation permits PublishOperation, RestoreOperation
       phase = Phase.WATCH;
       return true;
     }
+    pausePoint("reserved");
     submittedNs = nowNs;
     submitted = session.trySubmit(ring(), opcode(), operationId, operationId, 0, span());
     if (!submitted) {
@@ -417,6 +418,7 @@ abstract sealed class EngineOperation permits PublishOperation, RestoreOperation
 
   private boolean tryActive() {
     awaitsFence = false;
+    pausePoint("granted");
     long granted = GrantWord.withState(activeWord, GrantState.GRANTED);
     boolean won = table.tryEngineMove(slot, granted, GrantState.ACTIVE);
     phase = won ? Phase.READ : Phase.WATCH;
@@ -424,6 +426,7 @@ abstract sealed class EngineOperation permits PublishOperation, RestoreOperation
   }
 
   private boolean readPlan(long nowNs) {
+    pausePoint("active");
     phase = Phase.DRAIN;
     plan = null;
     if (mustStop()) {
@@ -474,11 +477,16 @@ abstract sealed class EngineOperation permits PublishOperation, RestoreOperation
     phase = Phase.DRAIN;
   }
 
+  private void pausePoint(String name) {
+    PausePoints.reached(kind == GrantTable.PUBLISH, name);
+  }
+
   private boolean isLastPart() {
     return GrantWord.part(activeWord) >= plan.parts - 1;
   }
 
   private boolean drain() {
+    pausePoint("copied");
     table.setEngineResult(slot, copyStatus, entriesDone, copyNs, bytesCopied);
     boolean more = copyStatus == Status.OK && !isLastPart();
     if (plan != null && plan.size > 0) {
@@ -497,6 +505,7 @@ abstract sealed class EngineOperation permits PublishOperation, RestoreOperation
     phase = Phase.WATCH;
     if (!more) {
       drained = true;
+      pausePoint("drained");
       afterDrained();
     }
     return true;
