@@ -259,6 +259,7 @@ abstract sealed class EngineOperation permits PublishOperation, RestoreOperation
     operationId = GrantWord.operationId(slot, generation);
     session.add(slot, this);
     phase = Phase.SUBMIT;
+    PausePoints.reached(PausePoints.RESERVED);
     return true;
   }
 
@@ -273,6 +274,7 @@ abstract sealed class EngineOperation permits PublishOperation, RestoreOperation
       cancel(Status.LIMIT, RequestRing.full(ring()));
     }
     phase = Phase.WATCH;
+    PausePoints.reached(PausePoints.SUBMITTED);
     return true;
   }
 
@@ -342,6 +344,7 @@ abstract sealed class EngineOperation permits PublishOperation, RestoreOperation
     if (ready) {
       activeWord = GrantWord.withState(word, GrantState.ACTIVE);
       phase = Phase.TRY;
+      PausePoints.reached(PausePoints.GRANTED);
     }
     return ready || cancelled;
   }
@@ -393,6 +396,7 @@ abstract sealed class EngineOperation permits PublishOperation, RestoreOperation
   private boolean watchReaped() {
     freePages();
     phase = Phase.SETTLE;
+    PausePoints.reached(PausePoints.REAPED);
     return true;
   }
 
@@ -420,6 +424,9 @@ abstract sealed class EngineOperation permits PublishOperation, RestoreOperation
     long granted = GrantWord.withState(activeWord, GrantState.GRANTED);
     boolean won = table.tryEngineMove(slot, granted, GrantState.ACTIVE);
     phase = won ? Phase.READ : Phase.WATCH;
+    if (won) {
+      PausePoints.reached(PausePoints.ACTIVE);
+    }
     return true;
   }
 
@@ -444,6 +451,7 @@ abstract sealed class EngineOperation permits PublishOperation, RestoreOperation
   }
 
   private boolean copy() {
+    PausePoints.reached(PausePoints.COPYING);
     boolean more;
     try {
       if (cancelled && cancelStatus != Status.SESSION_ENDED) {
@@ -472,6 +480,7 @@ abstract sealed class EngineOperation permits PublishOperation, RestoreOperation
     toolsPool.giveBack(work.tools);
     work = null;
     phase = Phase.DRAIN;
+    PausePoints.reached(PausePoints.COPIED);
   }
 
   private boolean isLastPart() {
@@ -498,6 +507,7 @@ abstract sealed class EngineOperation permits PublishOperation, RestoreOperation
     if (!more) {
       drained = true;
       afterDrained();
+      PausePoints.reached(PausePoints.DRAINED);
     }
     return true;
   }
