@@ -259,7 +259,6 @@ abstract sealed class EngineOperation permits PublishOperation, RestoreOperation
     operationId = GrantWord.operationId(slot, generation);
     session.add(slot, this);
     phase = Phase.SUBMIT;
-    PausePoints.reached(PausePoints.RESERVED);
     return true;
   }
 
@@ -268,13 +267,13 @@ abstract sealed class EngineOperation permits PublishOperation, RestoreOperation
       phase = Phase.WATCH;
       return true;
     }
+    pausePoint("reserved");
     submittedNs = nowNs;
     submitted = session.trySubmit(ring(), opcode(), operationId, operationId, 0, span());
     if (!submitted) {
       cancel(Status.LIMIT, RequestRing.full(ring()));
     }
     phase = Phase.WATCH;
-    PausePoints.reached(PausePoints.SUBMITTED);
     return true;
   }
 
@@ -344,7 +343,6 @@ abstract sealed class EngineOperation permits PublishOperation, RestoreOperation
     if (ready) {
       activeWord = GrantWord.withState(word, GrantState.ACTIVE);
       phase = Phase.TRY;
-      PausePoints.reached(PausePoints.GRANTED);
     }
     return ready || cancelled;
   }
@@ -396,7 +394,6 @@ abstract sealed class EngineOperation permits PublishOperation, RestoreOperation
   private boolean watchReaped() {
     freePages();
     phase = Phase.SETTLE;
-    PausePoints.reached(PausePoints.REAPED);
     return true;
   }
 
@@ -421,16 +418,15 @@ abstract sealed class EngineOperation permits PublishOperation, RestoreOperation
 
   private boolean tryActive() {
     awaitsFence = false;
+    pausePoint("granted");
     long granted = GrantWord.withState(activeWord, GrantState.GRANTED);
     boolean won = table.tryEngineMove(slot, granted, GrantState.ACTIVE);
     phase = won ? Phase.READ : Phase.WATCH;
-    if (won) {
-      PausePoints.reached(PausePoints.ACTIVE);
-    }
     return true;
   }
 
   private boolean readPlan(long nowNs) {
+    pausePoint("active");
     phase = Phase.DRAIN;
     plan = null;
     if (mustStop()) {
@@ -451,7 +447,6 @@ abstract sealed class EngineOperation permits PublishOperation, RestoreOperation
   }
 
   private boolean copy() {
-    PausePoints.reached(PausePoints.COPYING);
     boolean more;
     try {
       if (cancelled && cancelStatus != Status.SESSION_ENDED) {
@@ -480,7 +475,10 @@ abstract sealed class EngineOperation permits PublishOperation, RestoreOperation
     toolsPool.giveBack(work.tools);
     work = null;
     phase = Phase.DRAIN;
-    PausePoints.reached(PausePoints.COPIED);
+  }
+
+  private void pausePoint(String name) {
+    PausePoints.reached(kind == GrantTable.PUBLISH, name);
   }
 
   private boolean isLastPart() {
@@ -488,6 +486,7 @@ abstract sealed class EngineOperation permits PublishOperation, RestoreOperation
   }
 
   private boolean drain() {
+    pausePoint("copied");
     table.setEngineResult(slot, copyStatus, entriesDone, copyNs, bytesCopied);
     boolean more = copyStatus == Status.OK && !isLastPart();
     if (plan != null && plan.size > 0) {
@@ -506,8 +505,8 @@ abstract sealed class EngineOperation permits PublishOperation, RestoreOperation
     phase = Phase.WATCH;
     if (!more) {
       drained = true;
+      pausePoint("drained");
       afterDrained();
-      PausePoints.reached(PausePoints.DRAINED);
     }
     return true;
   }

@@ -1,0 +1,204 @@
+package io.orbitkv.manager;
+
+import io.orbitkv.channel.Protocol;
+import io.orbitkv.channel.ProtocolException;
+import io.orbitkv.channel.Status;
+import io.orbitkv.linux.LinuxException;
+import io.orbitkv.linux.UnixConnection;
+import io.orbitkv.linux.UnixListener;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.Semaphore;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Accepts connections at the Unix socket and gives each a thread. Sessions are bounded by the
+ * core's slots, connections without one by a number of their own.
+ */
+final class BootstrapServer implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(BootstrapServer.class);
+  private static final int MAX_BOOTSTRAPS = 64;
+  private static final int ACCEPT_MS = 1_000;
+  private static final long JOIN_MS = 10_000;
+
+  private final Manager manager;
+  private final UnixListener listener;
+  private final Semaphore bootstraps = new Semaphore(MAX_BOOTSTRAPS);
+  private final Map<SessionConnection, Entry> connections = new ConcurrentHashMap<>();
+  private final LogLimiter limiter = new LogLimiter();
+  private final Thread acceptor;
+  private volatile boolean closed;
+
+  /** Thread of a connection, and whether it still counts as one without a session. */
+  private static final class Entry {
+    final Thread thread;
+    boolean holdsPermit = true;
+
+    Entry(Thread thread) {
+      this.thread = thread;
+    }
+  }
+
+  BootstrapServer(Manager manager, UnixListener listener) {
+    this.manager = manager;
+    this.listener = listener;
+    this.acceptor = Thread.ofPlatform().name("orbitkv-accept").daemon().unstarted(this::accept);
+  }
+
+  void start() {
+    acceptor.start();
+  }
+
+  private void accept() {
+    while (!closed) {
+      try {
+        UnixConnection connection = listener.accept(ACCEPT_MS);
+        if (connection != null) {
+          admit(connection);
+        }
+      } catch (LinuxException e) { // as for want of descriptors: others will close theirs
+        log(Status.LIMIT, "not accepted", e.getMessage());
+        pause();
+      }
+    }
+  }
+
+  /** Keeps an error that persists from taking a whole processor. */
+  private void pause() {
+    try {
+      Thread.sleep(ACCEPT_MS / 10);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  private void admit(UnixConnection connection) {
+    if (!bootstraps.tryAcquire()) {
+      connectionFailed(
+          Status.LIMIT,
+          "client not known",
+          "connections without a session, limit=" + MAX_BOOTSTRAPS);
+      connection.close();
+      return;
+    }
+    SessionConnection session = new SessionConnection(this, connection);
+    Thread thread =
+        Thread.ofPlatform().name("orbitkv-session").daemon().unstarted(() -> run(session));
+    connections.put(session, new Entry(thread));
+    thread.start();
+  }
+
+  private void run(SessionConnection session) {
+    try {
+      session.run();
+    } finally {
+      releasePermit(connections.get(session));
+      connections.remove(session);
+    }
+  }
+
+  /** The connection has a session now: it no longer counts among those without. */
+  void opened(SessionConnection session) {
+    releasePermit(connections.get(session));
+  }
+
+  private void releasePermit(Entry entry) {
+    if (entry.holdsPermit) { // only the connection's own thread comes here
+      entry.holdsPermit = false;
+      bootstraps.release();
+    }
+  }
+
+  /** Counts and logs a connection that was refused or ended for a fault. */
+  void connectionFailed(Status status, String name, String message) {
+    manager.counters().connectionFailed(status);
+    log(status, name, message);
+  }
+
+  private void log(Status status, String name, String message) {
+    long dropped = limiter.tryPass();
+    if (dropped >= 0) {
+      LOG.warn(
+          "connection failed: {}, reason={}, detail=\"{}\", similar lines dropped={}",
+          name,
+          Labels.of(status),
+          message,
+          dropped);
+    }
+  }
+
+  /** Refuses what would begin something. */
+  void refuseWhenStopping() {
+    if (manager.isStopping()) {
+      throw new ProtocolException(Status.STOPPING, "the Manager is stopping");
+    }
+  }
+
+  ManagerIdentity identity() {
+    return manager.identity();
+  }
+
+  PeerRule peerRule() {
+    return manager.peerRule();
+  }
+
+  ControlAgent control() {
+    return manager.control();
+  }
+
+  PoolArenas pool() {
+    return manager.pool();
+  }
+
+  EdgeCounters counters() {
+    return manager.counters();
+  }
+
+  long slabBytes() {
+    return manager.slabBytes();
+  }
+
+  String statusJson() {
+    return manager.statusJson();
+  }
+
+  void requestStop() {
+    manager.requestStop();
+  }
+
+  /** Takes no more connections, deletes the socket, and ends those that are left. */
+  void closeListener() {
+    closed = true;
+    listener.unlink();
+    listener.close();
+    join(acceptor, JOIN_MS);
+  }
+
+  /** Ends every connection and waits for the threads, at most ten seconds. */
+  @Override
+  public void close() {
+    closeListener();
+    connections.keySet().forEach(SessionConnection::hangUp);
+    long deadlineNs = System.nanoTime() + JOIN_MS * 1_000_000;
+    for (Entry entry : connections.values()) {
+      join(entry.thread, Math.max(1, (deadlineNs - System.nanoTime()) / 1_000_000));
+    }
+  }
+
+  /** Most connections at a time, with a session or without. */
+  static int maxConnections() {
+    return Protocol.MAX_SESSIONS + MAX_BOOTSTRAPS;
+  }
+
+  private static void join(Thread thread, long timeoutMs) {
+    if (thread == Thread.currentThread()) {
+      return;
+    }
+    try {
+      thread.join(timeoutMs);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+}

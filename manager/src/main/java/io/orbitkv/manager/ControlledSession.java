@@ -1,0 +1,106 @@
+package io.orbitkv.manager;
+
+import io.orbitkv.channel.ByteRing;
+import io.orbitkv.channel.ChannelDescriptor;
+import io.orbitkv.channel.CommandRing;
+import io.orbitkv.channel.GrantTable;
+import io.orbitkv.channel.Memory;
+import io.orbitkv.channel.ProtocolException;
+import java.lang.foreign.MemorySegment;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+
+/**
+ * What the control thread knows of one session. Belongs to the control thread, but for the two
+ * futures.
+ */
+final class ControlledSession {
+  final int slot;
+  final SessionMemory memory;
+  final GrantTable table;
+  final MemorySegment channel;
+  final RingPair query;
+  final RingPair publish;
+  final String name;
+
+  /** Completes once the core has settled the session: its memory is nobody's. */
+  final CompletableFuture<Void> settled = new CompletableFuture<>();
+
+  /** Withdrawals that the core has not finished, by registration. */
+  final Map<Integer, CompletableFuture<Void>> withdrawals = new HashMap<>();
+
+  long drainsSeen;
+  boolean open = true;
+  private final Runnable hangUp;
+
+  /**
+   * Takes over a session's memory.
+   *
+   * @param name client and process, for the log
+   * @param hangUp ends the session's socket
+   */
+  ControlledSession(SessionMemory memory, String name, Runnable hangUp) {
+    this.slot = memory.slot();
+    this.memory = memory;
+    this.table = memory.table();
+    this.channel = memory.channel();
+    this.name = name;
+    this.hangUp = hangUp;
+    this.query =
+        new RingPair(channel, ChannelDescriptor.QUERY_REQUESTS, ChannelDescriptor.QUERY_REPLIES);
+    this.publish =
+        new RingPair(
+            channel, ChannelDescriptor.PUBLISH_REQUESTS, ChannelDescriptor.PUBLISH_REPLIES);
+  }
+
+  RingPair byReplyRing(int ring) {
+    return ring == ChannelDescriptor.PUBLISH_REPLIES ? publish : query;
+  }
+
+  void announceSleep(int sleeps) {
+    Memory.putIntVolatile(channel, ChannelDescriptor.MANAGER_SLEEPS_OFFSET, sleeps);
+  }
+
+  /** Takes no more commands, says so in the channel, and ends the socket. */
+  void close() {
+    if (open) {
+      open = false;
+      Memory.putIntVolatile(
+          channel, ChannelDescriptor.SESSION_STATE_OFFSET, ChannelDescriptor.CLOSED);
+      memory.restoreWake().signal();
+      memory.publishWake().signal();
+      hangUp.run();
+    }
+  }
+
+  /** The session is over for good: whoever waits for a withdrawal learns it here. */
+  void settle() {
+    close();
+    withdrawals.values().forEach(withdrawal -> withdrawal.complete(null));
+    withdrawals.clear();
+    settled.complete(null);
+  }
+
+  /** Requests of one kind and their replies. */
+  static final class RingPair {
+    final int requestRing;
+    final CommandRing.Consumer requests;
+    final ByteRing.Consumer requestBytes;
+    final CommandRing.Producer replies;
+    final ByteRing.Producer replyBytes;
+
+    RingPair(MemorySegment channel, int requestRing, int replyRing) {
+      this.requestRing = requestRing;
+      this.requests = new CommandRing.Consumer(channel, requestRing);
+      this.requestBytes = new ByteRing.Consumer(channel, requestRing);
+      this.replies = new CommandRing.Producer(channel, replyRing);
+      this.replyBytes = new ByteRing.Producer(channel, replyRing);
+    }
+
+    /** Copies the data of a command; see {@link ByteRing.Consumer#take}. */
+    int take(io.orbitkv.channel.Command command, MemorySegment into) throws ProtocolException {
+      return requestBytes.take(command, into);
+    }
+  }
+}

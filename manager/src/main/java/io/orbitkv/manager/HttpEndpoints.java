@@ -1,0 +1,126 @@
+package io.orbitkv.manager;
+
+import com.sun.net.httpserver.HttpExchange;
+import com.sun.net.httpserver.HttpServer;
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.nio.charset.StandardCharsets;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+
+/**
+ * Read-only HTTP: {@code /health}, {@code /ready}, {@code /metrics} and {@code /instances}.
+ * Liveness answers from the start on, the others once {@link #serve} has been called.
+ */
+final class HttpEndpoints implements AutoCloseable {
+  private static final String TEXT = "text/plain; charset=utf-8";
+  private static final String JSON = "application/json";
+  private static final int BACKLOG = 64;
+
+  private final HttpServer server;
+  private final ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor();
+
+  private HttpEndpoints(HttpServer server) {
+    this.server = server;
+  }
+
+  /** One answer. */
+  private record Answer(int status, String type, String body) {}
+
+  /** Makes answers; a fault becomes status 500. */
+  @FunctionalInterface
+  private interface Endpoint {
+    Answer answer();
+  }
+
+  /**
+   * Binds the address and answers liveness.
+   *
+   * @throws ManagerException when the address can not be bound
+   */
+  static HttpEndpoints bind(InetSocketAddress address) {
+    try {
+      HttpEndpoints endpoints = new HttpEndpoints(HttpServer.create(address, BACKLOG));
+      endpoints.server.setExecutor(endpoints.threads);
+      endpoints.add("/", () -> new Answer(404, TEXT, "not found\n"));
+      endpoints.add("/health", () -> new Answer(200, TEXT, "ok"));
+      endpoints.server.start();
+      return endpoints;
+    } catch (IOException e) {
+      throw new ManagerException(
+          "HTTP address can not be bound: " + text(address) + ": " + e.getMessage(), e);
+    }
+  }
+
+  /** Answers the other paths. */
+  void serve(StatusSource status, EdgeCounters edge, boolean enablePrometheus) {
+    add("/ready", () -> ready(status));
+    add("/instances", () -> new Answer(200, JSON, status.instancesJson()));
+    if (enablePrometheus) {
+      MetricsText metrics = new MetricsText(status, edge);
+      add("/metrics", () -> new Answer(200, metrics.contentType(), metrics.render()));
+    } else {
+      add("/metrics", () -> new Answer(404, TEXT, "metrics are switched off\n"));
+    }
+  }
+
+  private static Answer ready(StatusSource status) {
+    boolean ready = status.facts().state().equals("ready");
+    return new Answer(ready ? 200 : 503, JSON, status.readyJson());
+  }
+
+  private void add(String path, Endpoint endpoint) {
+    server.createContext(path, exchange -> handle(exchange, path, endpoint));
+  }
+
+  private static void handle(HttpExchange exchange, String path, Endpoint endpoint)
+      throws IOException {
+    try (exchange) {
+      send(exchange, answer(exchange, path, endpoint));
+    }
+  }
+
+  private static Answer answer(HttpExchange exchange, String path, Endpoint endpoint) {
+    if (!exchange.getRequestMethod().equals("GET")) {
+      exchange.getResponseHeaders().set("Allow", "GET");
+      return new Answer(405, TEXT, "GET only\n");
+    }
+    if (!path.equals("/") && !exchange.getRequestURI().getPath().equals(path)) {
+      return new Answer(404, TEXT, "not found\n"); // contexts match by prefix
+    }
+    try {
+      return endpoint.answer();
+    } catch (RuntimeException e) {
+      return new Answer(500, TEXT, "internal fault\n");
+    }
+  }
+
+  private static void send(HttpExchange exchange, Answer answer) throws IOException {
+    exchange.getResponseHeaders().set("Content-Type", answer.type());
+    byte[] body = answer.body().getBytes(StandardCharsets.UTF_8);
+    exchange.sendResponseHeaders(answer.status(), body.length);
+    exchange.getResponseBody().write(body);
+  }
+
+  /** Address that is bound. */
+  InetSocketAddress address() {
+    return server.getAddress();
+  }
+
+  /** The bound address as host:port. */
+  String addressText() {
+    return text(address());
+  }
+
+  private static String text(InetSocketAddress address) {
+    String host = address.getAddress().getHostAddress();
+    return (host.contains(":") ? "[" + host + "]" : host) + ":" + address.getPort();
+  }
+
+  /** Idempotent; requests in progress are cut off. */
+  @Override
+  public void close() {
+    server.stop(0);
+    threads.shutdownNow();
+  }
+}

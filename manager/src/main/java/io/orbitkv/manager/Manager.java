@@ -1,0 +1,361 @@
+package io.orbitkv.manager;
+
+import io.orbitkv.core.CoreConfig;
+import io.orbitkv.core.CoreStats;
+import io.orbitkv.linux.Affinity;
+import io.orbitkv.linux.Fd;
+import io.orbitkv.linux.Ids;
+import io.orbitkv.linux.LinuxException;
+import io.orbitkv.linux.MemoryFacts;
+import io.orbitkv.linux.UnixConnection;
+import io.orbitkv.linux.UnixListener;
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * One Cache Manager: pool, control thread, Unix socket and HTTP endpoints. Thread-safe. It serves
+ * from {@link #start} on; registrations are taken once the pool is present, see {@link
+ * #awaitReady}.
+ */
+public final class Manager implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(Manager.class);
+  private static final int PROBE_MS = 1_000;
+  private static final double NS_PER_SECOND = 1e9;
+
+  private final ManagerConfig config;
+  private final ManagerIdentity identity;
+  private final PeerRule peerRule;
+  private final EdgeCounters counters = new EdgeCounters();
+  private final MetadataMappings metadata = new MetadataMappings();
+  private final long startedNs = System.nanoTime();
+  private final long slabBytes;
+  private final CountDownLatch terminated = new CountDownLatch(1);
+  private final int cpus = Affinity.allowedCpus().length;
+  private MemoryFacts memoryFacts;
+  private SocketClaim claim;
+  private PoolArenas pool;
+  private HttpEndpoints http;
+  private ControlAgent control;
+  private UnixListener listener;
+  private BootstrapServer server;
+  private StatusSource status;
+  private boolean peerPidFd;
+  private volatile boolean stopping;
+  private boolean stopped;
+  private boolean drained;
+
+  private Manager(ManagerConfig config) {
+    this.config = config;
+    this.identity = ManagerIdentity.create(Ids.pid());
+    this.peerRule = new PeerRule(Ids.uid(), config.allowedUids());
+    this.slabBytes = CoreConfig.slabBytesFor(config.poolBytes());
+  }
+
+  /**
+   * Starts a Manager. Returns while the pool is still being touched.
+   *
+   * @throws ManagerException saying what can not be; nothing is left then
+   */
+  public static Manager start(ManagerConfig config) {
+    Manager manager = new Manager(config);
+    try {
+      manager.open();
+      LOG.info(
+          "Manager started: pid={}, epoch={}",
+          manager.identity.pid(),
+          manager.identity.epochText());
+      return manager;
+    } catch (LinuxException e) {
+      manager.release();
+      throw new ManagerException("Manager can not start: " + e.getMessage(), e);
+    } catch (Throwable t) { // a failed start leaves nothing behind
+      manager.release();
+      throw t;
+    }
+  }
+
+  private void open() {
+    checkMemory();
+    claim = SocketClaim.take(config.socket());
+    long[] arenas = CoreConfig.arenas(config.poolBytes(), config.poolShards());
+    pool = PoolArenas.create(arenas, config.hugePages(), cpus);
+    var _ = pool.ready().whenComplete((_, failure) -> logReady(failure));
+    http = HttpEndpoints.bind(config.httpAddr());
+    control = new ControlAgent(coreConfig(arenas), identity.epochLow(), counters);
+    control.start();
+    status = new StatusSource(Waits.answer(control.stats()), control::stats, this::facts);
+    http.serve(status, counters, config.enablePrometheus());
+    listener = UnixListener.bind(config.socket(), peerRule.socketMode());
+    peerPidFd = probePeerPidFd();
+    server = new BootstrapServer(this, listener);
+    server.start();
+  }
+
+  private void checkMemory() {
+    try {
+      memoryFacts = MemoryFacts.read();
+    } catch (IOException e) {
+      throw new ManagerException("memory of the machine can not be read: " + e.getMessage(), e);
+    }
+    // reserved huge pages are no part of what is available
+    if (!config.hugePages()) {
+      checkFits(config.poolBytes(), memoryFacts);
+    }
+  }
+
+  /** Refuses a pool that is larger than what is left of the machine or its control group. */
+  static void checkFits(long poolBytes, MemoryFacts facts) {
+    if (poolBytes <= facts.freeBytes()) {
+      return;
+    }
+    boolean byGroup = facts.freeBytes() < facts.availableBytes();
+    throw new ManagerException(
+        "pool does not fit: wanted bytes="
+            + poolBytes
+            + ", free bytes="
+            + facts.freeBytes()
+            + (byGroup
+                ? ", limited by the control group: limit bytes="
+                    + facts.cgroupLimitBytes()
+                    + ", used bytes="
+                    + facts.cgroupUsedBytes()
+                : ", limited by the machine: available bytes=" + facts.availableBytes()));
+  }
+
+  private CoreConfig coreConfig(long[] arenas) {
+    long poolBytes = Arrays.stream(arenas).sum();
+    return new CoreConfig(
+        arenas,
+        slabBytes,
+        Math.min(poolBytes, config.queryBudgetBytes()),
+        Math.min(poolBytes, config.instanceBudgetBytes()),
+        CoreConfig.DEFAULT_LEASE_AGE_NS,
+        metadata);
+  }
+
+  /** Whether the kernel names the process behind a connection by a descriptor. */
+  private boolean probePeerPidFd() {
+    try (UnixConnection near = UnixConnection.connect(config.socket(), PROBE_MS);
+        UnixConnection far = listener.accept(PROBE_MS)) {
+      Fd fd = far == null ? null : far.peerPidFd();
+      if (fd != null) {
+        fd.close();
+      }
+      return fd != null && near.fd() >= 0;
+    }
+  }
+
+  private void logReady(Throwable failure) {
+    if (failure == null) {
+      LOG.info("pool is ready: bytes={}, seconds={}", pool.totalBytes(), uptimeSeconds());
+    } else if (!stopping) {
+      LOG.error("pool can not be prepared: {}", failure.getMessage());
+    }
+  }
+
+  private double uptimeSeconds() {
+    return (System.nanoTime() - startedNs) / NS_PER_SECOND;
+  }
+
+  private StatusSource.Facts facts() {
+    String state = stopping ? "stopping" : pool.isReady() ? "ready" : "starting";
+    return new StatusSource.Facts(
+        identity.pid(),
+        identity.epochText(),
+        http.addressText(),
+        config.socket().toString(),
+        uptimeSeconds(),
+        state,
+        pool.readyPercent(),
+        identity.version());
+  }
+
+  /** Path of the Unix socket. */
+  public Path socket() {
+    return config.socket();
+  }
+
+  /** Address of the HTTP endpoints, with the port that was taken. */
+  public InetSocketAddress httpAddress() {
+    return http.address();
+  }
+
+  /** What the Manager holds and has done, as one JSON object; its keys are documented. */
+  public String statusJson() {
+    return status.statusJson();
+  }
+
+  /**
+   * Waits until registrations are taken.
+   *
+   * @throws ManagerException when the pool can not be prepared or the time passes
+   */
+  public void awaitReady(Duration timeout) {
+    try {
+      pool.ready().get(timeout.toNanos(), TimeUnit.NANOSECONDS);
+    } catch (ExecutionException e) {
+      throw new ManagerException(e.getCause().getMessage(), e.getCause());
+    } catch (TimeoutException e) {
+      throw new ManagerException(
+          "pool is not ready: waited=" + timeout + ", percent=" + pool.readyPercent(), e);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new ManagerException("interrupted while the pool is being prepared", e);
+    }
+  }
+
+  /** What was started and what was found, in a few lines for a person. */
+  public String startupSummary() {
+    return """
+    OrbitKV Manager %s, pid %d
+      pool      %,d bytes in %d arenas, slabs of %,d bytes%s
+      socket    %s, %s
+      HTTP      http://%s%s
+      limits    leases %,d bytes, an instance %,d bytes; sessions %d, connections %d
+      detected  %d CPUs, %,d bytes free%s, SO_PEERPIDFD %s
+    """
+        .formatted(
+            identity.version(),
+            identity.pid(),
+            pool.totalBytes(),
+            pool.count(),
+            slabBytes,
+            config.hugePages() ? ", huge pages" : "",
+            config.socket(),
+            config.allowedUids().isEmpty()
+                ? "uid " + peerRule.ownUid() + " only"
+                : "uids " + config.allowedUids(),
+            http.addressText(),
+            config.enablePrometheus() ? "" : ", metrics off",
+            config.queryBudgetBytes(),
+            config.instanceBudgetBytes(),
+            io.orbitkv.channel.Protocol.MAX_SESSIONS,
+            BootstrapServer.maxConnections(),
+            cpus,
+            memoryFacts.freeBytes(),
+            memoryFacts.cgroupLimitBytes() == Long.MAX_VALUE
+                ? ""
+                : " (control group limit %,d)".formatted(memoryFacts.cgroupLimitBytes()),
+            peerPidFd ? "yes" : "no, pidfd_open instead")
+        .stripTrailing();
+  }
+
+  /**
+   * Stops: closes admission, waits for operations in progress, tells every engine, and releases
+   * all. Idempotent; a second caller waits for the first.
+   *
+   * @param drain most time for operations in progress
+   * @return false when operations were still in progress then; the log names them
+   */
+  public synchronized boolean stop(Duration drain) {
+    if (stopped) {
+      return drained;
+    }
+    stopping = true;
+    stopped = true;
+    LOG.info("Manager stops: drain timeout={}", drain);
+    try {
+      server.closeListener();
+      drained = Waits.completes(control.beginStop(), drain.toMillis());
+      if (!drained) {
+        logLeft(status.snapshot(), drain);
+      }
+      Waits.answer(control.endSessions());
+    } catch (RuntimeException e) { // whatever it is, all else must be released
+      LOG.error("stop is incomplete", e);
+      drained = false;
+    } finally {
+      release();
+      terminated.countDown();
+    }
+    LOG.info("Manager stopped: drained={}", drained);
+    return drained;
+  }
+
+  private static void logLeft(CoreStats left, Duration drain) {
+    LOG.warn(
+        "operations are left after the drain: waited={}, grants active={}, retained={}, sessions={}",
+        drain,
+        left.grantsActive(),
+        left.retainedOperations(),
+        left.perSession());
+  }
+
+  /** Stops on a thread of its own. */
+  void requestStop() {
+    Thread.ofPlatform().name("orbitkv-stop").start(() -> stop(config.drainTimeout()));
+  }
+
+  /** Stops with the drain time of the configuration. */
+  @Override
+  public void close() {
+    stop(config.drainTimeout());
+  }
+
+  /** Waits until the Manager has stopped, whoever asked for it. */
+  public void awaitTermination() throws InterruptedException {
+    terminated.await();
+  }
+
+  /** Releases what was opened, users first. */
+  private void release() {
+    if (listener != null) {
+      listener.unlink();
+      listener.close();
+    }
+    closeQuietly(control);
+    closeQuietly(server);
+    closeQuietly(http);
+    closeQuietly(pool);
+    closeQuietly(metadata);
+    closeQuietly(claim);
+  }
+
+  private static void closeQuietly(AutoCloseable part) {
+    if (part == null) {
+      return;
+    }
+    try {
+      part.close();
+    } catch (Exception e) {
+      LOG.error("part can not be closed: {}", part.getClass().getSimpleName(), e);
+    }
+  }
+
+  boolean isStopping() {
+    return stopping;
+  }
+
+  ManagerIdentity identity() {
+    return identity;
+  }
+
+  PeerRule peerRule() {
+    return peerRule;
+  }
+
+  ControlAgent control() {
+    return control;
+  }
+
+  PoolArenas pool() {
+    return pool;
+  }
+
+  EdgeCounters counters() {
+    return counters;
+  }
+
+  long slabBytes() {
+    return slabBytes;
+  }
+}

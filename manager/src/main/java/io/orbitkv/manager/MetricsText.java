@@ -1,0 +1,169 @@
+package io.orbitkv.manager;
+
+import io.orbitkv.channel.MissReason;
+import io.orbitkv.channel.Status;
+import io.orbitkv.core.CoreStats;
+import io.prometheus.metrics.core.metrics.CounterWithCallback;
+import io.prometheus.metrics.core.metrics.GaugeWithCallback;
+import io.prometheus.metrics.expositionformats.PrometheusTextFormatWriter;
+import io.prometheus.metrics.model.registry.PrometheusRegistry;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
+import java.util.function.ToDoubleFunction;
+
+/** The metrics in Prometheus text form, all of one snapshot. Thread-safe. */
+final class MetricsText {
+  private static final String PREFIX = "orbitkv_";
+  private static final double NS_PER_SECOND = 1e9;
+
+  private final PrometheusRegistry registry = new PrometheusRegistry();
+  private final PrometheusTextFormatWriter writer = PrometheusTextFormatWriter.create();
+  private final StatusSource status;
+  private final EdgeCounters edge;
+  private CoreStats current;
+
+  MetricsText(StatusSource status, EdgeCounters edge) {
+    this.status = status;
+    this.edge = edge;
+    poolGauges();
+    useGauges();
+    cacheCounters();
+    copyCounters();
+    edgeMetrics();
+  }
+
+  /** Media type of {@link #render}. */
+  String contentType() {
+    return writer.getContentType();
+  }
+
+  /** All metrics of now. */
+  synchronized String render() {
+    current = status.snapshot();
+    ByteArrayOutputStream out = new ByteArrayOutputStream();
+    try {
+      writer.write(out, registry.scrape());
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+    return out.toString(StandardCharsets.UTF_8);
+  }
+
+  private void poolGauges() {
+    gauge("pool_capacity_bytes", "Bytes of the pool", CoreStats::poolCapacityBytes);
+    gauge("pool_used_bytes", "Bytes of all allocations", CoreStats::poolUsedBytes);
+    gauge("pool_slabs", "Slabs of the pool", CoreStats::slabsTotal);
+    gauge("pool_free_slabs", "Slabs that belong to no block size", CoreStats::slabsFree);
+    gauge("cache_resident_blocks", "Blocks that lookups find", CoreStats::residentBlocks);
+    gauge("cache_resident_bytes", "Bytes of resident blocks", CoreStats::residentBytes);
+    gauge("inflight_blocks", "Blocks of publishes in progress", CoreStats::unsealedBlocks);
+    gauge("metadata_bytes", "Bytes of the core's tables", CoreStats::metadataBytes);
+  }
+
+  private void useGauges() {
+    gauge(
+        "pinned_for_load_unique_blocks",
+        "Blocks held by leases or operations",
+        CoreStats::pinnedBlocks);
+    gauge("pinned_for_load_refs", "Holders of pinned blocks", CoreStats::pinRefs);
+    gauge("query_reserved_bytes", "Bytes under leases", CoreStats::leaseBytes);
+    gauge("query_leases", "Live leases", CoreStats::leases);
+    gauge("query_pending", "Queries without an answer", CoreStats::queriesPending);
+    gauge(
+        "query_oldest_lease_seconds",
+        "Age of the oldest lease",
+        s -> s.oldestLeaseNs() / NS_PER_SECOND);
+    gauge("grants_active", "Operations that are not settled", CoreStats::grantsActive);
+    gauge("retained_operations", "Operations held for evidence", CoreStats::retainedOperations);
+    gauge("retained_bytes", "Bytes of retained operations", CoreStats::retainedBytes);
+    gauge("sessions", "Live sessions", CoreStats::sessions);
+    gauge("sessions_retained", "Ended sessions that hold a slot", CoreStats::sessionsRetained);
+    gauge("registrations", "Registrations", CoreStats::registrations);
+  }
+
+  private void cacheCounters() {
+    counter("cache_lookups_total", "Lookups", CoreStats::lookupsTotal);
+    counter("cache_lookup_blocks_total", "Blocks asked for", CoreStats::lookupBlocksTotal);
+    counter("cache_block_hits_total", "Blocks found", CoreStats::hitBlocksTotal);
+    CounterWithCallback.builder()
+        .name(PREFIX + "cache_block_misses_total")
+        .help("Blocks not found, by reason")
+        .labelNames("reason")
+        .callback(out -> {
+          for (MissReason reason : MissReason.values()) {
+            if (reason != MissReason.NONE) {
+              out.call((double) current.missesTotal()[reason.code()], Labels.of(reason));
+            }
+          }
+        })
+        .register(registry);
+    counter("cache_block_insertions_total", "Blocks sealed", CoreStats::insertionsTotal);
+    counter(
+        "cache_block_admission_rejections_total",
+        "Blocks of publishes without room",
+        CoreStats::refusedTotal);
+    counter(
+        "cache_block_already_held_total", "Blocks of publishes held before", CoreStats::heldTotal);
+    counter("cache_block_evictions_total", "Blocks evicted", CoreStats::evictionsTotal);
+    counter(
+        "cache_eviction_reclaimed_bytes_total",
+        "Bytes of evicted blocks",
+        CoreStats::evictedBytesTotal);
+  }
+
+  private void copyCounters() {
+    counter("save_operations_total", "Publishes sealed", CoreStats::publishesTotal);
+    counter("save_bytes_total", "Bytes published", CoreStats::publishedBytesTotal);
+    counter("load_operations_total", "Restores drained whole", CoreStats::restoresTotal);
+    counter("load_bytes_total", "Bytes restored", CoreStats::restoredBytesTotal);
+    counter("operation_failures_total", "Operations that ended otherwise", CoreStats::failedTotal);
+    counter(
+        "stale_commands_total", "Commands of a former generation", CoreStats::staleCommandsTotal);
+  }
+
+  private void edgeMetrics() {
+    CounterWithCallback.builder()
+        .name(PREFIX + "sessions_ended_total")
+        .help("Sessions ended, by reason")
+        .labelNames("reason")
+        .callback(out -> {
+          for (SessionEnd reason : SessionEnd.values()) {
+            out.call((double) edge.sessionsEnded(reason), Labels.of(reason));
+          }
+        })
+        .register(registry);
+    CounterWithCallback.builder()
+        .name(PREFIX + "connection_failures_total")
+        .help("Connections refused or closed for a fault, by status")
+        .labelNames("reason")
+        .callback(out -> {
+          for (Status reason : Status.values()) {
+            if (edge.connectionFailures(reason) > 0) {
+              out.call((double) edge.connectionFailures(reason), Labels.of(reason));
+            }
+          }
+        })
+        .register(registry);
+    counter("internal_errors_total", "Faults of the Manager itself", _ -> edge.internalErrors());
+    gauge("ready_percent", "How much of the pool is present", _ -> status.facts().readyPercent());
+    gauge("uptime_seconds", "Seconds since the start", _ -> status.facts().uptimeSeconds());
+  }
+
+  private void gauge(String name, String help, ToDoubleFunction<CoreStats> value) {
+    GaugeWithCallback.builder()
+        .name(PREFIX + name)
+        .help(help)
+        .callback(out -> out.call(value.applyAsDouble(current)))
+        .register(registry);
+  }
+
+  private void counter(String name, String help, ToDoubleFunction<CoreStats> value) {
+    CounterWithCallback.builder()
+        .name(PREFIX + name)
+        .help(help)
+        .callback(out -> out.call(value.applyAsDouble(current)))
+        .register(registry);
+  }
+}
