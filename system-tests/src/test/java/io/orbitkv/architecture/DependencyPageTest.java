@@ -20,7 +20,7 @@ class DependencyPageTest {
   private static final Pattern DEPENDENCY =
       Pattern.compile(
           "<dependency>\\s*<groupId>([^<]+)</groupId>\\s*<artifactId>([^<]+)</artifactId>");
-  private static final Pattern ROW = Pattern.compile("(?m)^\\| ([A-Za-z0-9-]+) \\|");
+  private static final Pattern ROW = Pattern.compile("(?m)^\\| ([A-Za-z0-9][A-Za-z0-9-]+) \\|");
 
   private static Set<String> used() throws IOException {
     Set<String> names = new TreeSet<>();
