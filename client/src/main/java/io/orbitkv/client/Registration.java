@@ -253,9 +253,23 @@ public final class Registration implements AutoCloseable {
     }
   }
 
+  /** Acknowledges an operation that has been reaped; true when nothing is left of it. */
+  private static boolean settle(EngineOperation operation) {
+    if (operation.isDone() && !operation.isSettled() && operation.tryDrive()) {
+      try {
+        while (operation.step(System.nanoTime())) {
+          Thread.onSpinWait();
+        }
+      } finally {
+        operation.endDrive();
+      }
+    }
+    return operation.isSettled();
+  }
+
   /** Reserves a record and submits the command on this thread. */
   private void submit(EngineOperation operation) {
-    operations.removeIf(EngineOperation::isSettled);
+    operations.removeIf(Registration::settle); // records return as fast as they are taken
     operations.add(operation);
     if (closing) {
       operation.cancel(Status.UNKNOWN_REGISTRATION, "registration=" + id + " is closed");
