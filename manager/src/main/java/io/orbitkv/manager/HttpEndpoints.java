@@ -20,6 +20,8 @@ final class HttpEndpoints implements AutoCloseable {
   private final HttpServer server;
   private final ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor();
 
+  private volatile MetricsText metrics;
+
   private HttpEndpoints(HttpServer server) {
     this.server = server;
   }
@@ -56,12 +58,16 @@ final class HttpEndpoints implements AutoCloseable {
   void serve(StatusSource status, EdgeCounters edge, boolean enablePrometheus) {
     add("/ready", () -> ready(status));
     add("/instances", () -> new Answer(200, JSON, status.instancesJson()));
-    if (enablePrometheus) {
-      MetricsText metrics = new MetricsText(status, edge);
-      add("/metrics", () -> new Answer(200, metrics.contentType(), metrics.render()));
-    } else {
-      add("/metrics", () -> new Answer(404, TEXT, "metrics are switched off\n"));
-    }
+    metrics = new MetricsText(status, edge);
+    add("/metrics", enablePrometheus ? this::metrics : HttpEndpoints::noMetrics);
+  }
+
+  private Answer metrics() {
+    return new Answer(200, metrics.contentType(), metrics.render());
+  }
+
+  private static Answer noMetrics() {
+    return new Answer(404, TEXT, "metrics are switched off\n");
   }
 
   private static Answer ready(StatusSource status) {

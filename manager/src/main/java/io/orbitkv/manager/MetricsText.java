@@ -13,38 +13,48 @@ import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.util.function.ToDoubleFunction;
 
-/** The metrics in Prometheus text form, all of one snapshot. Thread-safe. */
+/**
+ * The metrics in Prometheus text form, all of one snapshot. Thread-safe. They are set up with the
+ * first answer: it would delay the start.
+ */
 final class MetricsText {
   private static final String PREFIX = "orbitkv_";
   private static final double NS_PER_SECOND = 1e9;
 
   private final PrometheusRegistry registry = new PrometheusRegistry();
-  private final PrometheusTextFormatWriter writer = PrometheusTextFormatWriter.create();
   private final StatusSource status;
   private final EdgeCounters edge;
+  private boolean registered;
   private CoreStats current;
 
   MetricsText(StatusSource status, EdgeCounters edge) {
     this.status = status;
     this.edge = edge;
+  }
+
+  private void register() {
     poolGauges();
     useGauges();
     cacheCounters();
     copyCounters();
     edgeMetrics();
+    registered = true;
   }
 
   /** Media type of {@link #render}. */
   String contentType() {
-    return writer.getContentType();
+    return PrometheusTextFormatWriter.CONTENT_TYPE;
   }
 
   /** All metrics of now. */
   synchronized String render() {
     current = status.snapshot();
+    if (!registered) {
+      register();
+    }
     ByteArrayOutputStream out = new ByteArrayOutputStream();
     try {
-      writer.write(out, registry.scrape());
+      PrometheusTextFormatWriter.create().write(out, registry.scrape());
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }

@@ -20,12 +20,16 @@ final class StatusSource {
   private static final long WAIT_MS = 1_000;
   private static final double NS_PER_SECOND = 1e9;
 
-  private final JsonMapper json = JsonMapper.shared();
   private final Supplier<CompletableFuture<CoreStats>> stats;
   private final Supplier<Facts> facts;
   private CompletableFuture<CoreStats> refresh;
   private long refreshedNs;
   private volatile CoreStats last;
+
+  /** Loaded with the first JSON: it would delay the start. */
+  private static final class Json {
+    static final JsonMapper MAPPER = JsonMapper.shared();
+  }
 
   /**
    * What others than the core know.
@@ -88,30 +92,30 @@ final class StatusSource {
   /** The whole status as one JSON object. */
   String statusJson() {
     CoreStats s = snapshot();
-    ObjectNode node = json.createObjectNode();
+    ObjectNode node = Json.MAPPER.createObjectNode();
     putPool(node, s);
     putCounters(node, s);
     putMisses(node, s);
     putFacts(node);
     putSessions(node.putArray("session_list"), s);
-    return json.writeValueAsString(node);
+    return Json.MAPPER.writeValueAsString(node);
   }
 
   /** Live and retained sessions by instance, as JSON. */
   String instancesJson() {
-    ObjectNode node = json.createObjectNode();
+    ObjectNode node = Json.MAPPER.createObjectNode();
     putSessions(node.putArray("instances"), snapshot());
-    return json.writeValueAsString(node);
+    return Json.MAPPER.writeValueAsString(node);
   }
 
   /** State of readiness as JSON. */
   String readyJson() {
     Facts f = facts.get();
-    ObjectNode node = json.createObjectNode();
+    ObjectNode node = Json.MAPPER.createObjectNode();
     node.put("ready", f.state().equals("ready"));
     node.put("percent", f.readyPercent());
     node.put("state", f.state());
-    return json.writeValueAsString(node);
+    return Json.MAPPER.writeValueAsString(node);
   }
 
   private static void putPool(ObjectNode node, CoreStats s) {
