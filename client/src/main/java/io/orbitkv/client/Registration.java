@@ -3,6 +3,7 @@ package io.orbitkv.client;
 import io.orbitkv.channel.GrantTable;
 import io.orbitkv.channel.Protocol;
 import io.orbitkv.channel.Status;
+import java.lang.foreign.MemorySegment;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -23,7 +24,7 @@ public final class Registration implements AutoCloseable {
   private final GroupMemory[] groups;
   private final PageClaims[] claims;
   private final Arenas arenas;
-  private final java.lang.foreign.MemorySegment[] segments;
+  private final MemorySegment[] segments;
   private final CopyTools.Pool tools;
   private final Set<EngineOperation> operations = ConcurrentHashMap.newKeySet();
   private volatile boolean closing;
