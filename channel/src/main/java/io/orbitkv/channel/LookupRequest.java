@@ -46,7 +46,7 @@ public final class LookupRequest {
 
   /**
    * Writes the fixed part; namespaces and hashes follow at {@link #namespaceAt} and {@link
-   * #hashAt}.
+   * #hashesAt}.
    */
   public static void writeHeader(
       MemorySegment into,

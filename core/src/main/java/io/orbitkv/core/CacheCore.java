@@ -1,8 +1,17 @@
 package io.orbitkv.core;
 
+import io.orbitkv.channel.ChannelDescriptor;
 import io.orbitkv.channel.Command;
 import io.orbitkv.channel.GrantTable;
+import io.orbitkv.channel.Opcode;
+import io.orbitkv.channel.Protocol;
+import io.orbitkv.channel.ProtocolException;
+import io.orbitkv.channel.Status;
 import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
 
 /**
  * The deterministic state machine that owns all cache state of one Manager: pool, block index,
@@ -11,16 +20,55 @@ import java.lang.foreign.MemorySegment;
  * out through {@link CoreOutput}. Times are nanoseconds of one monotonic clock.
  */
 public final class CacheCore {
-  /** Creates a core with an empty pool. */
-  public CacheCore(CoreConfig config, long epochLow, CoreOutput output) {}
+  private final CoreOutput output;
+  private final long epochLow;
+  private final IntArrays arrays = new IntArrays();
+  private final Namespaces namespaces = new Namespaces();
+  private final BlockStore store;
+  private final Leases leases;
+  private final Registrations registrations = new Registrations();
+  private final Operations operations;
+  private final Lookups lookups;
+  private final Map<String, Instance> instances = new HashMap<>();
+  private final Session[] sessions = new Session[Protocol.MAX_SESSIONS];
+  private final boolean[] reserved = new boolean[Protocol.MAX_SESSIONS];
+  private final Command reply = new Command();
+  private long violations;
+
+  /**
+   * Creates a core with an empty pool.
+   *
+   * @param epochLow low half of the Manager epoch; commands of another one are refused
+   */
+  public CacheCore(CoreConfig config, long epochLow, CoreOutput output) {
+    this.output = output;
+    this.epochLow = epochLow;
+    this.store = new BlockStore(config, arrays, namespaces);
+    this.leases = new Leases(config, store, arrays);
+    this.operations = new Operations(store, leases, arrays, output, this::operationSettled);
+    this.lookups = new Lookups(config, store, leases, namespaces, arrays, output);
+  }
+
+  // ---- sessions ----
 
   /** Takes a free session slot, or returns -1 when all are live or retained. */
   public int reserveSlot() {
+    for (int slot = 0; slot < reserved.length; slot++) {
+      if (!reserved[slot]) {
+        reserved[slot] = true;
+        return slot;
+      }
+    }
     return -1;
   }
 
   /** Gives back a slot whose session was never opened. */
-  public void releaseSlot(int session) {}
+  public void releaseSlot(int session) {
+    if (sessions[session] != null) {
+      throw new IllegalStateException("slot=" + session + " holds a session");
+    }
+    reserved[session] = false;
+  }
 
   /**
    * Opens a session on a reserved slot.
@@ -31,7 +79,65 @@ public final class CacheCore {
    * @param mayPublish false when the end of the engine's process can not be observed
    */
   public void openSession(
-      int session, GrantTable table, String instanceId, int pid, boolean mayPublish, long nowNs) {}
+      int session, GrantTable table, String instanceId, int pid, boolean mayPublish, long nowNs) {
+    if (!reserved[session] || sessions[session] != null) {
+      throw new IllegalStateException("slot=" + session + " is not reserved");
+    }
+    Instance instance = instances.computeIfAbsent(instanceId, Instance::new);
+    instance.sessions++;
+    sessions[session] = new Session(session, table, instance, pid, mayPublish);
+  }
+
+  private Session session(int slot) {
+    Session session = sessions[slot];
+    if (session == null) {
+      throw new CoreException(Status.SESSION_ENDED, "session slot=" + slot + " holds no session");
+    }
+    return session;
+  }
+
+  /** The socket of the session has ended. */
+  public void sessionLost(int session, long nowNs) {
+    Session lost = sessions[session];
+    if (lost == null || lost.lost) {
+      return;
+    }
+    lost.lost = true;
+    leases.endAsker(lost);
+    inspectAll(lost);
+    settleIfDone(lost);
+  }
+
+  /** The pidfd of the session's engine has reported exit, and it is evidence. */
+  public void processExited(int session, long nowNs) {
+    Session exited = sessions[session];
+    if (exited == null) {
+      return;
+    }
+    exited.exited = true;
+    sessionLost(session, nowNs);
+    if (sessions[session] == exited) {
+      inspectAll(exited);
+      settleIfDone(exited);
+    }
+  }
+
+  private void settleIfDone(Session session) {
+    if (!session.lost || session.unsettled > 0 || sessions[session.slot] != session) {
+      return;
+    }
+    for (Registration registration : List.copyOf(session.registrations)) {
+      registrations.remove(registration);
+    }
+    if (--session.instance.sessions == 0) {
+      instances.remove(session.instance.id);
+    }
+    sessions[session.slot] = null;
+    reserved[session.slot] = false;
+    output.sessionSettled(session.slot);
+  }
+
+  // ---- registrations ----
 
   /**
    * Registers memory of an instance.
@@ -41,19 +147,58 @@ public final class CacheCore {
    * @throws CoreException naming the value and the rule
    */
   public RegistrationId register(int session, RegistrationRequest request, long nowNs) {
-    throw new UnsupportedOperationException();
+    Session owner = session(session);
+    if (owner.lost) {
+      throw new CoreException(Status.SESSION_ENDED, "session slot=" + session + " is over");
+    }
+    Namespaces.Namespace namespace = namespaces.intern(request, store.pool());
+    Registration registration = registrations.add(owner, namespace, request);
+    return new RegistrationId(registration.id, registration.generation);
   }
 
   /** Id and generation of a registration. */
   public record RegistrationId(int id, int generation) {}
 
   /** The engine has mapped the arenas: the registration is complete. */
-  public void confirmMappings(int session, int registrationId, int generation) {}
+  public void confirmMappings(int session, int registrationId, int generation) {
+    registration(session, registrationId, generation).confirmed = true;
+  }
 
   /**
    * Withdraws a registration; {@link CoreOutput#unregistered} follows, perhaps within this call.
    */
-  public void unregister(int session, int registrationId, int generation, long nowNs) {}
+  public void unregister(int session, int registrationId, int generation, long nowNs) {
+    Registration registration = registration(session, registrationId, generation);
+    registration.closing = true;
+    inspectAll(registration.session);
+    withdrawIfDone(registration);
+  }
+
+  private Registration registration(int session, int id, int generation) {
+    Registration registration = registrations.get(session(session), id, generation);
+    if (registration == null) {
+      throw new CoreException(
+          Status.UNKNOWN_REGISTRATION,
+          "registration=" + id + ", generation=" + generation + " is not of this session");
+    }
+    return registration;
+  }
+
+  private void withdrawIfDone(Registration registration) {
+    boolean live = registration.session.registrations.contains(registration);
+    if (registration.closing && registration.unsettled == 0 && live) {
+      registrations.remove(registration);
+      output.unregistered(registration.session.slot, registration.id);
+    }
+  }
+
+  private void operationSettled(Operation op) {
+    if (op.registration != null) {
+      withdrawIfDone(op.registration);
+    }
+  }
+
+  // ---- commands ----
 
   /**
    * Executes one command.
@@ -64,13 +209,113 @@ public final class CacheCore {
    * @param length bytes of the data
    */
   public void execute(
-      int session, int ring, Command command, MemorySegment data, int length, long nowNs) {}
+      int session, int ring, Command command, MemorySegment data, int length, long nowNs) {
+    Session from = sessions[session];
+    if (from == null || from.lost) {
+      return;
+    }
+    try {
+      dispatch(from, ring, command, data, length, nowNs);
+    } catch (ProtocolException e) {
+      violate(from, e.getMessage(), nowNs);
+    }
+  }
+
+  private void dispatch(
+      Session from, int ring, Command command, MemorySegment data, int length, long nowNs) {
+    if (command.version != Protocol.CHANNEL_VERSION) {
+      throw new ProtocolException(
+          Status.VERSION_MISMATCH,
+          "command: version="
+              + command.version
+              + ", this side has version="
+              + Protocol.CHANNEL_VERSION);
+    }
+    int replyRing =
+        ring == ChannelDescriptor.PUBLISH_REQUESTS
+            ? ChannelDescriptor.PUBLISH_REPLIES
+            : ChannelDescriptor.QUERY_REPLIES;
+    if (command.epoch != epochLow) {
+      answer(from, replyRing, command, Status.EPOCH_MISMATCH);
+      return;
+    }
+    switch (command.opcode) {
+      case Opcode.PING -> answer(from, replyRing, command, Status.OK);
+      case Opcode.LOOKUP -> lookups.execute(from, command, data, length, nowNs, reply);
+      case Opcode.RESTORE -> operations.claimRestore(from, command, data, length, registrations);
+      case Opcode.PUBLISH -> operations.claimPublish(from, command, data, length, registrations);
+      case Opcode.RELEASE -> answer(from, replyRing, command, release(from, command.scalar0));
+      case Opcode.CANCEL_QUERY -> {
+        leases.endQuery(from, command.scalar0, (int) command.scalar1);
+        answer(from, replyRing, command, Status.OK);
+      }
+      default ->
+          throw new ProtocolException(
+              Status.INVALID, "command: opcode=" + command.opcode + " is unknown");
+    }
+  }
+
+  private Status release(Session from, long leaseId) {
+    Lease lease = leases.find(leaseId);
+    if (lease == null || lease.instance != from.instance) {
+      return Status.LEASE_ENDED;
+    }
+    leases.end(lease);
+    return Status.OK;
+  }
+
+  private void answer(Session to, int ring, Command command, Status status) {
+    reply.set(
+        command.opcode,
+        status.code(),
+        command.requestId,
+        epochLow,
+        command.scalar0,
+        command.scalar1);
+    output.reply(to.slot, ring, reply);
+  }
+
+  private void violate(Session session, String what, long nowNs) {
+    violations++;
+    for (Operation op : session.operations) {
+      if (op != null) {
+        operations.distrust(op);
+      }
+    }
+    session.waitingForBank.clear();
+    output.violation(session.slot, what);
+    sessionLost(session.slot, nowNs);
+  }
+
+  // ---- grants ----
 
   /**
    * Takes in what engines have left in dirty records of a session; returns how much work was done.
    */
   public int pollGrants(int session, long nowNs) {
-    return 0;
+    Session from = sessions[session];
+    if (from == null) {
+      return 0;
+    }
+    long drains = from.table.drainsAcquire();
+    if (drains == from.drainsSeen) {
+      return 0;
+    }
+    from.drainsSeen = drains;
+    int work = 0;
+    try {
+      for (int word = 0; word < GrantTable.DIRTY_WORDS; word++) {
+        for (long dirty = from.table.takeDirty(word); dirty != 0; dirty &= dirty - 1) {
+          Operation op = from.operations[64 * word + Long.numberOfTrailingZeros(dirty)];
+          work += op != null && operations.inspect(op) ? 1 : 0;
+        }
+      }
+    } catch (ProtocolException e) {
+      violate(from, e.getMessage(), nowNs);
+      return work + 1;
+    }
+    settleIfDone(from);
+    return work;
   }
 
   /**
@@ -78,28 +323,129 @@ public final class CacheCore {
    * done.
    */
   public int recheckGrants(int session, long nowNs) {
-    return 0;
+    Session from = sessions[session];
+    if (from == null) {
+      return 0;
+    }
+    int work = inspectAll(from);
+    settleIfDone(from);
+    return work;
   }
 
-  /** The socket of the session has ended. */
-  public void sessionLost(int session, long nowNs) {}
+  private int inspectAll(Session session) {
+    int work = 0;
+    for (int slot = 0; session.unsettled > 0 && slot < session.operations.length; slot++) {
+      Operation op = session.operations[slot];
+      if (op == null) {
+        continue;
+      }
+      try {
+        work += operations.inspect(op) ? 1 : 0;
+      } catch (ProtocolException e) {
+        violate(session, e.getMessage(), 0);
+        work++;
+      }
+    }
+    return work;
+  }
 
-  /** The pidfd of the session's engine has reported exit, and it is evidence. */
-  public void processExited(int session, long nowNs) {}
+  // ---- time and stop ----
 
-  /** Lets time pass: leases and queries that have become too old end. */
-  public void tick(long nowNs) {}
+  /** Lets time pass: leases that have become too old end. */
+  public void tick(long nowNs) {
+    leases.expire(nowNs);
+  }
 
   /** Closes admission: nothing more is claimed or granted. */
-  public void beginStop(long nowNs) {}
+  public void beginStop(long nowNs) {
+    operations.beginStop();
+    for (Session session : sessions) {
+      if (session != null) {
+        inspectAll(session);
+        settleIfDone(session);
+      }
+    }
+  }
 
   /** True when no operation is between Preparing and settled. */
   public boolean isQuiescent() {
-    return true;
+    return operations.active == 0;
   }
+
+  // ---- statistics ----
 
   /** What the core holds and has done. */
   public CoreStats stats(long nowNs) {
-    throw new UnsupportedOperationException();
+    List<CoreStats.Session> lines = new ArrayList<>();
+    int open = 0;
+    int queries = 0;
+    int retained = 0;
+    for (Session session : sessions) {
+      if (session != null) {
+        lines.add(
+            new CoreStats.Session(
+                session.slot,
+                session.pid,
+                session.instance.id,
+                !session.lost,
+                session.registrations.size(),
+                session.leases,
+                session.unsettled));
+        open += session.lost ? 0 : 1;
+        queries += session.queries;
+        retained += session.lost ? session.unsettled : 0;
+      }
+    }
+    BlockPool pool = store.pool();
+    return new CoreStats(
+        pool.capacityBytes(),
+        pool.usedBytes(),
+        pool.slabs(),
+        pool.freeSlabs(),
+        store.residentBlocks(),
+        store.residentBytes(),
+        store.unsealedBlocks(),
+        store.pinnedBlocks(),
+        store.pinRefs(),
+        leases.live(),
+        leases.bytes(),
+        leases.oldestAgeNs(nowNs),
+        queries,
+        operations.active,
+        retained,
+        retainedBytes(),
+        open,
+        lines.size() - open,
+        registrations.live(),
+        store.metadataBytes(),
+        lookups.lookups,
+        lookups.blocks,
+        lookups.hits,
+        lookups.missesTotal.clone(),
+        store.insertions,
+        operations.held,
+        operations.refused,
+        store.evictions,
+        store.evictedBytes,
+        operations.restores,
+        operations.restoredBytes,
+        operations.publishes,
+        operations.publishedBytes,
+        operations.failed,
+        operations.stale,
+        violations,
+        List.copyOf(lines));
+  }
+
+  private long retainedBytes() {
+    long bytes = 0;
+    for (Session session : sessions) {
+      if (session != null && session.lost) {
+        for (Operation op : session.operations) {
+          bytes += op == null || op.isSettled() ? 0 : store.ownedBytes(op);
+        }
+      }
+    }
+    return bytes;
   }
 }

@@ -118,6 +118,19 @@ final class MessageBuffer {
    */
   Received unload(int count, MemorySegment target, long offset) {
     var fds = new ArrayList<Fd>(0);
+    try {
+      var credentials = unloadControl(fds);
+      checkWhole(fds.size());
+      MemorySegment.copy(bytes, 0, target, offset, count);
+      return new Received(count, fds, credentials);
+    } catch (Throwable t) { // a failed receive leaves no descriptor behind
+      fds.forEach(Fd::close);
+      throw t;
+    }
+  }
+
+  /** Adds the descriptors to a list; returns the credentials, or null. */
+  private Ucred unloadControl(List<Fd> fds) {
     Ucred credentials = null;
     long end = header.get(JAVA_LONG, CONTROL_LENGTH_OFFSET);
     long base = 0;
@@ -131,9 +144,7 @@ final class MessageBuffer {
       }
       base += padded(length);
     }
-    checkWhole(fds);
-    MemorySegment.copy(bytes, 0, target, offset, count);
-    return new Received(count, fds, credentials);
+    return credentials;
   }
 
   private void addFds(List<Fd> fds, long start, long end) {
@@ -142,13 +153,12 @@ final class MessageBuffer {
     }
   }
 
-  private void checkWhole(List<Fd> fds) {
+  private void checkWhole(int fdCount) {
     if ((header.get(JAVA_INT, FLAGS_OFFSET) & SocketCalls.MSG_CTRUNC) != 0) {
-      fds.forEach(Fd::close);
       throw new LinuxException(
           "recvmsg",
           Errno.EMSGSIZE,
-          "flags=MSG_CTRUNC, fds=" + fds.size() + ", controlBytes=" + control.byteSize());
+          "flags=MSG_CTRUNC, fds=" + fdCount + ", controlBytes=" + control.byteSize());
     }
   }
 }

@@ -35,6 +35,7 @@ final class SocketCalls {
 
   private static final int AF_UNIX = 1;
   private static final int SOCK_STREAM = 1;
+  private static final int SOCK_NONBLOCK = 0x800;
   private static final int SOCK_CLOEXEC = 0x80000;
   private static final int SHUT_RDWR = 2;
   private static final int ADDRESS_BYTES = 110;
@@ -71,10 +72,19 @@ final class SocketCalls {
 
   private SocketCalls() {}
 
-  /** A stream socket that is closed on exec and blocks. */
+  /** A stream socket that blocks; closed on exec. */
   static int socket() {
+    return socket(SOCK_STREAM | SOCK_CLOEXEC);
+  }
+
+  /** A stream socket whose accept(2) never blocks; closed on exec. */
+  static int listeningSocket() {
+    return socket(SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK);
+  }
+
+  private static int socket(int type) {
     try {
-      return (int) SOCKET.invokeExact(CallState.captured(), AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+      return (int) SOCKET.invokeExact(CallState.captured(), AF_UNIX, type, 0);
     } catch (Throwable t) {
       throw CallState.broken(t);
     }

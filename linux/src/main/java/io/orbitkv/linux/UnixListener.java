@@ -33,7 +33,7 @@ public final class UnixListener implements AutoCloseable {
    *     is left then
    */
   public static UnixListener bind(Path path, int mode) {
-    int raw = SocketCalls.socket();
+    int raw = SocketCalls.listeningSocket();
     if (raw < 0) {
       throw LinuxException.last("socket", "path=" + path);
     }

@@ -1,0 +1,286 @@
+package io.orbitkv.core;
+
+import io.orbitkv.channel.MissReason;
+import java.lang.foreign.MemorySegment;
+
+/**
+ * All blocks: allocation, pins, sealing, eviction. A row is unsealed from {@link #allocate} on,
+ * resident from {@link #seal} on, and gone when it is evicted or given up. Only rows without pins
+ * are evicted.
+ */
+final class BlockStore {
+  private final BlockPool pool;
+  private final BlockIndex index;
+  private final EvictionPolicy policy;
+  private final MissHistory history;
+  private final Namespaces namespaces;
+  private int now;
+  private boolean coldestKnown;
+  private int coldest;
+
+  private long pinnedRows;
+  private long pinRefs;
+  private long unsealed;
+  private long residentBytes;
+  long insertions;
+  long evictions;
+  long evictedBytes;
+
+  BlockStore(CoreConfig config, IntArrays arrays, Namespaces namespaces) {
+    this.namespaces = namespaces;
+    this.pool = new BlockPool(config, arrays);
+    long maxRows = Math.min(pool.capacityBytes() / BlockPool.SLOT_ALIGNMENT, 1 << 30);
+    this.index = new BlockIndex(maxRows, config.memory());
+    this.policy = new ChainLru(maxRows, config.memory(), index);
+    this.history = new MissHistory(config.memory());
+  }
+
+  /** Begins an operation: everything it uses is newer than all before. */
+  void nextOperation() {
+    now++;
+    coldestKnown = false;
+  }
+
+  private BlockPool.SizeClass sizeOf(int row) {
+    return namespaces.space(index.space(row)).size;
+  }
+
+  /**
+   * Takes a row and a slot for a block, evicting what must go; -1 when nothing may go. The row has
+   * one pin.
+   */
+  int allocate(Namespaces.Space space, MemorySegment data, long hash, int hashBytes) {
+    if (!pool.hasRoom(space.size) && !makeRoom(space.size)) {
+      return -1;
+    }
+    int row = index.takeRow();
+    if (row < 0) {
+      return -1;
+    }
+    int slab = pool.take(space.size, row);
+    index.fill(
+        row, space.id, data, hash, hashBytes, pool.nextAllocation(slab), slab, pool.slotTaken);
+    unsealed++;
+    pin(row);
+    return row;
+  }
+
+  private boolean makeRoom(BlockPool.SizeClass size) {
+    if (!coldestKnown) { // looked for once an operation
+      coldest = pool.classCount() > 1 ? pool.coldestSlabOfOthers(size, now) : -1;
+      coldestKnown = true;
+    }
+    int victim = policy.victim(size.index);
+    boolean othersColder =
+        coldest >= 0 && (victim < 0 || now - pool.lastTouch(coldest) > now - policy.stamp(victim));
+    if (othersColder) {
+      evictSlab(coldest);
+      coldestKnown = false;
+      return true;
+    }
+    if (victim < 0) {
+      return false;
+    }
+    evict(victim);
+    return true;
+  }
+
+  private void evictSlab(int slab) {
+    int slots = pool.slotsPerSlab(slab);
+    for (int slot = 0; slot < slots; slot++) {
+      int row = pool.rowAt(slab, slot); // -1 for free slots, and for all once the slab is empty
+      if (row >= 0) {
+        evict(row);
+      }
+    }
+  }
+
+  private void evict(int row) {
+    int slotBytes = sizeOf(row).slotBytes;
+    history.record(index.digest(row), index.space(row), MissReason.EVICTED);
+    withdraw(row);
+    free(row);
+    evictions++;
+    evictedBytes += slotBytes;
+  }
+
+  private void withdraw(int row) {
+    BlockPool.SizeClass size = sizeOf(row);
+    policy.removed(row, size.index);
+    index.remove(row);
+    residentBytes -= size.slotBytes;
+  }
+
+  private void free(int row) {
+    pool.free(index.slab(row), index.slot(row));
+    index.freeRow(row);
+  }
+
+  /** Finds resident rows; see {@link BlockIndex#find}. */
+  int find(
+      Namespaces.Space space,
+      MemorySegment data,
+      long hashes,
+      int hashBytes,
+      int count,
+      int[] out,
+      boolean prefix) {
+    return index.find(space.id, data, hashes, hashBytes, count, out, prefix);
+  }
+
+  /** Finds one resident row; -1 when there is none. */
+  int find(Namespaces.Space space, MemorySegment data, long hash, int hashBytes) {
+    return index.find(space.id, data, hash, hashBytes);
+  }
+
+  /** Why a block is missing; {@code spaceId} is -1 for a space that nobody registered. */
+  MissReason missReason(int spaceId, MemorySegment data, long hash, int hashBytes) {
+    return history.reason(BlockIndex.digest(data, hash, hashBytes), spaceId);
+  }
+
+  /** Notes that a block could not be stored. */
+  void noteRefused(Namespaces.Space space, MemorySegment data, long hash, int hashBytes) {
+    history.record(BlockIndex.digest(data, hash, hashBytes), space.id, MissReason.REFUSED);
+  }
+
+  void pin(int row) {
+    pinRefs++;
+    if (index.addPins(row, 1) == 1) {
+      pinnedRows++;
+      pool.addPinned(index.slab(row), 1);
+    }
+  }
+
+  void unpin(int row) {
+    pinRefs--;
+    if (index.addPins(row, -1) == 0) {
+      pinnedRows--;
+      pool.addPinned(index.slab(row), -1);
+    }
+  }
+
+  /**
+   * Notes a use of resident rows, from the last to the first, so that tails stay older than heads.
+   */
+  void touch(int[] rows, int count) {
+    for (int i = count - 1; i >= 0; i--) {
+      touch(rows[i]);
+    }
+  }
+
+  private void touch(int row) {
+    policy.touched(row, sizeOf(row).index, now);
+    pool.touch(index.slab(row), now);
+  }
+
+  /**
+   * Makes a written row resident and unpins it; false, with the row freed, when its key is held
+   * meanwhile.
+   *
+   * @param parent resident row before it in its chain, or -1
+   */
+  boolean seal(int row, int parent) {
+    unpin(row);
+    unsealed--;
+    if (index.findSame(row) >= 0) {
+      free(row);
+      return false;
+    }
+    BlockPool.SizeClass size = sizeOf(row);
+    index.insert(row);
+    policy.added(row, size.index, parent, now);
+    pool.touch(index.slab(row), now);
+    history.record(index.digest(row), index.space(row), MissReason.NONE);
+    residentBytes += size.slotBytes;
+    insertions++;
+    return true;
+  }
+
+  /** Gives up an unsealed row. */
+  void abandon(int row) {
+    unpin(row);
+    unsealed--;
+    free(row);
+  }
+
+  /** Touches a chain from this row to its head, so that heads stay newer than tails. */
+  void touchAncestors(int row) {
+    for (int at = row; at >= 0; at = policy.parent(at)) {
+      touch(at);
+    }
+  }
+
+  /**
+   * The row, when it is resident in the space; else -1. Rows that were not pinned may be others by
+   * now.
+   */
+  int residentIn(Namespaces.Space space, int row) {
+    return index.state(row) == BlockIndex.RESIDENT && index.space(row) == space.id ? row : -1;
+  }
+
+  /** Resident row with the key of an unsealed one; -1 when there is none. */
+  int residentTwin(int row) {
+    return index.findSame(row);
+  }
+
+  Namespaces.Space spaceOf(int row) {
+    return namespaces.space(index.space(row));
+  }
+
+  /** Bytes of the rows that an operation owns. */
+  long ownedBytes(Operation op) {
+    long bytes = 0;
+    for (int i = 0; i < op.count; i++) {
+      bytes += Operation.isOwned(op.rows[i]) ? sizeOf(op.rows[i]).slotBytes : 0;
+    }
+    return bytes;
+  }
+
+  void setCrc(int row, int crc) {
+    index.setCrc(row, crc);
+  }
+
+  int arena(int row) {
+    return pool.arena(index.slab(row));
+  }
+
+  long offset(int row) {
+    return pool.offset(index.slab(row), index.slot(row));
+  }
+
+  long allocation(int row) {
+    return index.allocation(row);
+  }
+
+  int crc(int row) {
+    return index.crc(row);
+  }
+
+  BlockPool pool() {
+    return pool;
+  }
+
+  long residentBlocks() {
+    return index.resident();
+  }
+
+  long residentBytes() {
+    return residentBytes;
+  }
+
+  long unsealedBlocks() {
+    return unsealed;
+  }
+
+  long pinnedBlocks() {
+    return pinnedRows;
+  }
+
+  long pinRefs() {
+    return pinRefs;
+  }
+
+  long metadataBytes() {
+    return index.usedBytes() + policy.usedBytes() + index.highWater() * (long) Integer.BYTES;
+  }
+}

@@ -1,0 +1,28 @@
+package io.orbitkv.core;
+
+/** Right to restore given rows once; holds a pin on each. Objects are used again. */
+final class Lease {
+  final int place;
+  long id;
+  Session asker;
+  Instance instance;
+  Namespaces.Space space;
+  int[] rows;
+  int count;
+  long bytes;
+  long createdNs;
+  long deadlineNs;
+  long queryId;
+  int revision;
+
+  /** Number of the latest claim that named it. */
+  long claim;
+
+  Lease(int place) {
+    this.place = place;
+  }
+
+  boolean isLive() {
+    return asker != null;
+  }
+}

@@ -1,0 +1,184 @@
+package io.orbitkv.core;
+
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * All live leases. A lease ends once: by use, release, cancel, age, or the end of the session that
+ * asked.
+ */
+final class Leases {
+  /** Most live leases. */
+  static final int MAX_LEASES = 1 << 16;
+
+  private static final int PLACE_BITS = 16;
+
+  private final BlockStore store;
+  private final IntArrays arrays;
+  private final long budgetBytes;
+  private final long instanceBudgetBytes;
+  private final List<Lease> places = new ArrayList<>();
+  private final int[] free = new int[MAX_LEASES];
+  private int freeCount;
+  private int live;
+  private long bytes;
+  private long nextSerial = 1;
+  private long earliestDeadlineNs = Long.MAX_VALUE;
+
+  Leases(CoreConfig config, BlockStore store, IntArrays arrays) {
+    this.store = store;
+    this.arrays = arrays;
+    this.budgetBytes = config.queryBudgetBytes();
+    this.instanceBudgetBytes = config.instanceBudgetBytes();
+  }
+
+  /** Blocks of so many bytes that the budgets still allow to lease; at most {@code wanted}. */
+  int affordable(Instance instance, long blockBytes, int wanted) {
+    if (live >= MAX_LEASES) {
+      return 0;
+    }
+    long left = Math.min(budgetBytes - bytes, instanceBudgetBytes - instance.leaseBytes);
+    return (int) Math.min(wanted, Math.max(0, left) / blockBytes);
+  }
+
+  /** Pins the rows under a new lease. {@code rows} passes to the lease. */
+  Lease grant(
+      Session asker, Namespaces.Space space, int[] rows, int count, long nowNs, long deadlineNs) {
+    Lease lease = freeCount > 0 ? places.get(free[--freeCount]) : newPlace();
+    lease.id = nextSerial++ << PLACE_BITS | lease.place;
+    lease.asker = asker;
+    lease.instance = asker.instance;
+    lease.space = space;
+    lease.rows = rows;
+    lease.count = count;
+    lease.bytes = (long) count * space.size.slotBytes;
+    lease.createdNs = nowNs;
+    lease.deadlineNs = deadlineNs;
+    lease.queryId = 0;
+    lease.revision = 0;
+    for (int i = 0; i < count; i++) {
+      store.pin(rows[i]);
+    }
+    asker.leases++;
+    asker.instance.leaseBytes += lease.bytes;
+    bytes += lease.bytes;
+    live++;
+    earliestDeadlineNs = Math.min(earliestDeadlineNs, deadlineNs);
+    return lease;
+  }
+
+  private Lease newPlace() {
+    Lease lease = new Lease(places.size());
+    places.add(lease);
+    return lease;
+  }
+
+  /** The live lease with this id, or null. */
+  Lease find(long id) {
+    int place = (int) id & (MAX_LEASES - 1);
+    if (place >= places.size()) {
+      return null;
+    }
+    Lease lease = places.get(place);
+    return lease.isLive() && lease.id == id ? lease : null;
+  }
+
+  /** Ends a lease whose pins pass to an operation; the rows are the caller's now. */
+  int[] consume(Lease lease) {
+    int[] rows = lease.rows;
+    forget(lease);
+    return rows;
+  }
+
+  /** Ends a lease and gives its pins back. */
+  void end(Lease lease) {
+    for (int i = 0; i < lease.count; i++) {
+      store.unpin(lease.rows[i]);
+    }
+    arrays.give(lease.rows);
+    forget(lease);
+  }
+
+  private void forget(Lease lease) {
+    Session asker = lease.asker;
+    asker.leases--;
+    asker.instance.leaseBytes -= lease.bytes;
+    bytes -= lease.bytes;
+    live--;
+    if (lease.queryId != 0) {
+      leaveQuery(asker, lease.queryId);
+    }
+    lease.asker = null;
+    lease.instance = null;
+    lease.space = null;
+    lease.rows = null;
+    free[freeCount++] = lease.place;
+  }
+
+  /** Makes a lease part of a query, which lives as long as one of its leases. */
+  void joinQuery(Lease lease, int query, long queryId, int revision) {
+    lease.queryId = queryId;
+    lease.revision = revision;
+    lease.asker.queryLeases[query]++;
+  }
+
+  private static void leaveQuery(Session asker, long queryId) {
+    int query = asker.findQuery(queryId);
+    if (query >= 0 && --asker.queryLeases[query] == 0) {
+      asker.removeQuery(query);
+    }
+  }
+
+  /** Ends the leases of a session's query up to a revision. */
+  void endQuery(Session asker, long queryId, int revision) {
+    for (int i = 0; asker.leases > 0 && i < places.size(); i++) {
+      Lease lease = places.get(i);
+      if (lease.asker == asker && lease.queryId == queryId && lease.revision <= revision) {
+        end(lease);
+      }
+    }
+  }
+
+  /** Ends the leases that a session asked for. */
+  void endAsker(Session asker) {
+    for (int i = 0; asker.leases > 0 && i < places.size(); i++) {
+      if (places.get(i).asker == asker) {
+        end(places.get(i));
+      }
+    }
+  }
+
+  /** Ends the leases that are too old. */
+  void expire(long nowNs) {
+    if (nowNs < earliestDeadlineNs) {
+      return;
+    }
+    earliestDeadlineNs = Long.MAX_VALUE;
+    for (int i = 0; i < places.size(); i++) {
+      Lease lease = places.get(i);
+      if (lease.isLive() && lease.deadlineNs <= nowNs) {
+        end(lease);
+      } else if (lease.isLive()) {
+        earliestDeadlineNs = Math.min(earliestDeadlineNs, lease.deadlineNs);
+      }
+    }
+  }
+
+  long oldestAgeNs(long nowNs) {
+    long oldest = 0;
+    for (Lease lease : places) {
+      if (lease.isLive()) {
+        oldest = Math.max(oldest, nowNs - lease.createdNs);
+      }
+    }
+    return oldest;
+  }
+
+  int live() {
+    return live;
+  }
+
+  long bytes() {
+    return bytes;
+  }
+}

@@ -1,0 +1,375 @@
+package io.orbitkv.core;
+
+import io.orbitkv.channel.ByteRing;
+import io.orbitkv.channel.ChannelDescriptor;
+import io.orbitkv.channel.Command;
+import io.orbitkv.channel.LookupReply;
+import io.orbitkv.channel.LookupRequest;
+import io.orbitkv.channel.MissReason;
+import io.orbitkv.channel.Protocol;
+import io.orbitkv.channel.Status;
+import java.lang.foreign.MemorySegment;
+import java.util.Arrays;
+
+/**
+ * Answers lookups. Scratch arrays are kept, so that a lookup allocates nothing but the reply's
+ * place in the ring.
+ */
+final class Lookups {
+  private final BlockStore store;
+  private final Leases leases;
+  private final Namespaces namespaces;
+  private final IntArrays arrays;
+  private final CoreOutput output;
+  private final long leaseAgeNs;
+
+  private final LookupRequest request = new LookupRequest();
+  private final Namespaces.Namespace[] asked = new Namespaces.Namespace[Protocol.MAX_NAMESPACES];
+  private final int[][] rows = new int[Protocol.MAX_NAMESPACES][];
+  private final int[] groups = new int[Protocol.MAX_GROUPS];
+  private final long[][] bits = new long[Protocol.MAX_GROUPS][];
+  private final int[] present = new int[Protocol.MAX_GROUPS];
+  private final int[] prefix = new int[Protocol.MAX_GROUPS];
+  private final MissReason[] firstMiss = new MissReason[Protocol.MAX_GROUPS];
+  private final int[] misses = new int[MissReason.COUNT];
+  private final Lease[] granted = new Lease[Protocol.MAX_NAMESPACES * Protocol.MAX_GROUPS];
+  private final int[] grantedNamespace = new int[granted.length];
+  private int groupCount;
+  private int grantedCount;
+
+  long lookups;
+  long blocks;
+  long hits;
+  final long[] missesTotal = new long[MissReason.COUNT];
+
+  Lookups(
+      CoreConfig config,
+      BlockStore store,
+      Leases leases,
+      Namespaces namespaces,
+      IntArrays arrays,
+      CoreOutput output) {
+    this.store = store;
+    this.leases = leases;
+    this.namespaces = namespaces;
+    this.arrays = arrays;
+    this.output = output;
+    this.leaseAgeNs = config.leaseAgeNs();
+  }
+
+  /** Executes a lookup and replies. */
+  void execute(
+      Session session, Command command, MemorySegment data, int length, long nowNs, Command reply) {
+    request.wrap(data, 0, length);
+    lookups++;
+    reset();
+    long queryId = request.queryId();
+    if (queryId != 0 && !admitQuery(session, queryId, request.revision())) {
+      reply.set(command.opcode, refusal.code(), command.requestId, command.epoch, 0, 0);
+      output.reply(session.slot, ChannelDescriptor.QUERY_REPLIES, reply);
+      return;
+    }
+    for (int n = 0; n < request.namespaces(); n++) {
+      asked[n] = namespaces.find(data, request.namespace(n));
+    }
+    long deadlineNs = nowNs + ageNs();
+    for (long mask = request.groupMask(); mask != 0; mask &= mask - 1) {
+      lookUpGroup(session, Long.numberOfTrailingZeros(mask), data, nowNs, deadlineNs);
+    }
+    if (queryId != 0) {
+      settleQuery(session, queryId);
+    }
+    answer(session, command, reply);
+  }
+
+  private Status refusal = Status.OK;
+
+  private void reset() {
+    groupCount = 0;
+    grantedCount = 0;
+    Arrays.fill(misses, 0);
+  }
+
+  private long ageNs() {
+    return request.maxLeaseAgeMs() == 0 ? leaseAgeNs : request.maxLeaseAgeMs() * 1_000_000L;
+  }
+
+  /**
+   * Ends what an older revision was given; false when a newer one was there first, or there is no
+   * room.
+   */
+  private boolean admitQuery(Session session, long queryId, int revision) {
+    int query = session.findQuery(queryId);
+    if (query >= 0 && session.queryRevisions[query] > revision) {
+      refusal = Status.SUPERSEDED;
+      return false;
+    }
+    if (query >= 0) {
+      leases.endQuery(session, queryId, revision);
+    }
+    if (session.findQuery(queryId) < 0) {
+      if (session.queries == Session.MAX_QUERIES) {
+        refusal = Status.LIMIT;
+        return false;
+      }
+      session.queryIds[session.queries] = queryId;
+      session.queryRevisions[session.queries] = revision;
+      session.queryLeases[session.queries] = 0;
+      session.queries++;
+    }
+    return true;
+  }
+
+  private void settleQuery(Session session, long queryId) {
+    int query = session.findQuery(queryId);
+    for (int i = 0; i < grantedCount; i++) {
+      leases.joinQuery(granted[i], query, queryId, request.revision());
+    }
+    if (grantedCount == 0) {
+      session.removeQuery(query);
+    }
+  }
+
+  private void lookUpGroup(
+      Session session, int group, MemorySegment data, long nowNs, long deadlineNs) {
+    int g = groupCount++;
+    int hashes = request.hashes();
+    groups[g] = group;
+    firstMiss[g] = MissReason.NONE;
+    prepareBits(g, hashes);
+    int found = findAll(group, g, data, hashes);
+    present[g] = countBits(g);
+    prefix[g] = leadingBits(g, hashes);
+    blocks += hashes;
+    if (prefix[g] < hashes) {
+      noteMisses(group, g, data, request.mode() == LookupRequest.PREFIX ? found + 1 : hashes);
+    }
+    if (request.mode() != LookupRequest.CANDIDATES && present[g] > 0) {
+      lease(session, group, g, nowNs, deadlineNs);
+    }
+    hits += request.mode() == LookupRequest.PREFIX ? prefix[g] : present[g];
+    giveRows();
+  }
+
+  private void prepareBits(int g, int hashes) {
+    int words = (hashes + 63) >> 6;
+    if (bits[g] == null || bits[g].length < words) {
+      bits[g] = new long[Math.max(16, Integer.highestOneBit(words) * 2)];
+    }
+    Arrays.fill(bits[g], 0, words, -1L);
+    if ((hashes & 63) != 0) {
+      bits[g][words - 1] = (1L << hashes) - 1;
+    }
+  }
+
+  /** Intersects the positions over all namespaces; returns how many were looked at in every one. */
+  private int findAll(int group, int g, MemorySegment data, int hashes) {
+    boolean onlyPrefix = request.mode() == LookupRequest.PREFIX;
+    int limit = hashes;
+    for (int n = 0; n < request.namespaces(); n++) {
+      Namespaces.Space space = asked[n] == null ? null : asked[n].spaces[group];
+      rows[n] = arrays.take(hashes);
+      int found = 0;
+      if (space != null && asked[n].hashBytes == request.hashBytes()) {
+        found =
+            store.find(
+                space, data, request.hash(0), request.hashBytes(), limit, rows[n], onlyPrefix);
+      }
+      for (int i = found; i < limit; i++) {
+        rows[n][i] = -1;
+      }
+      if (onlyPrefix) {
+        limit = found;
+      } else {
+        clearMissing(g, rows[n], hashes);
+      }
+    }
+    if (onlyPrefix) {
+      clearFrom(g, limit, hashes);
+    }
+    return limit;
+  }
+
+  private void clearMissing(int g, int[] found, int hashes) {
+    for (int i = 0; i < hashes; i++) {
+      if (found[i] < 0) {
+        bits[g][i >> 6] &= ~(1L << i);
+      }
+    }
+  }
+
+  private void clearFrom(int g, int from, int hashes) {
+    int words = (hashes + 63) >> 6;
+    int word = from >> 6;
+    if (word < words) {
+      bits[g][word] &= (1L << from) - 1;
+      Arrays.fill(bits[g], word + 1, words, 0);
+    }
+  }
+
+  private int countBits(int g) {
+    int sum = 0;
+    for (int word = 0; word < (request.hashes() + 63) >> 6; word++) {
+      sum += Long.bitCount(bits[g][word]);
+    }
+    return sum;
+  }
+
+  private int leadingBits(int g, int hashes) {
+    int word = 0;
+    while (word < (hashes + 63) >> 6 && bits[g][word] == -1L) {
+      word++;
+    }
+    int tail = word < (hashes + 63) >> 6 ? Long.numberOfTrailingZeros(~bits[g][word]) : 0;
+    return Math.min(hashes, (word << 6) + tail);
+  }
+
+  private boolean isPresent(int g, int i) {
+    return (bits[g][i >> 6] & 1L << i) != 0;
+  }
+
+  private void noteMisses(int group, int g, MemorySegment data, int upTo) {
+    for (int i = prefix[g]; i < upTo; i++) {
+      if (!isPresent(g, i)) {
+        MissReason reason =
+            store.missReason(spaceThatMisses(group, i), data, request.hash(i), request.hashBytes());
+        count(reason);
+        firstMiss[g] = firstMiss[g] == MissReason.NONE ? reason : firstMiss[g];
+      }
+    }
+  }
+
+  private int spaceThatMisses(int group, int i) {
+    for (int n = 0; n < request.namespaces(); n++) {
+      Namespaces.Space space = asked[n] == null ? null : asked[n].spaces[group];
+      if (space == null || rows[n] == null || rows[n][i] < 0) {
+        return space == null ? -1 : space.id;
+      }
+    }
+    return -1;
+  }
+
+  private void count(MissReason reason) {
+    misses[reason.code()]++;
+    missesTotal[reason.code()]++;
+  }
+
+  private void lease(Session session, int group, int g, long nowNs, long deadlineNs) {
+    long blockBytes = 0;
+    for (int n = 0; n < request.namespaces(); n++) {
+      blockBytes += asked[n].spaces[group].size.slotBytes;
+    }
+    int wanted = request.mode() == LookupRequest.PREFIX ? prefix[g] : present[g];
+    int allowed = leases.affordable(session.instance, blockBytes, wanted);
+    if (allowed < wanted) {
+      cutTo(g, allowed);
+    }
+    if (allowed == 0) {
+      return;
+    }
+    for (int n = 0; n < request.namespaces(); n++) {
+      int count = compact(g, rows[n], request.hashes());
+      grantedNamespace[grantedCount] = n;
+      granted[grantedCount++] =
+          leases.grant(session, asked[n].spaces[group], rows[n], count, nowNs, deadlineNs);
+      rows[n] = null; // the lease has it
+    }
+  }
+
+  /** Leaves the first {@code allowed} present positions; the budget refuses the others. */
+  private void cutTo(int g, int allowed) {
+    int kept = 0;
+    boolean first = true;
+    for (int i = 0; i < request.hashes(); i++) {
+      if (isPresent(g, i) && kept++ >= allowed) {
+        bits[g][i >> 6] &= ~(1L << i);
+        count(MissReason.BUDGET);
+        if (first && i < prefix[g]) {
+          prefix[g] = i;
+          firstMiss[g] = MissReason.BUDGET;
+        }
+        first = false;
+      }
+    }
+    present[g] = allowed;
+  }
+
+  private int compact(int g, int[] found, int hashes) {
+    int count = 0;
+    for (int word = 0; word < (hashes + 63) >> 6; word++) {
+      for (long set = bits[g][word]; set != 0; set &= set - 1) {
+        found[count++] = found[(word << 6) + Long.numberOfTrailingZeros(set)];
+      }
+    }
+    return count;
+  }
+
+  private void giveRows() {
+    for (int n = 0; n < request.namespaces(); n++) {
+      if (rows[n] != null) {
+        arrays.give(rows[n]);
+        rows[n] = null;
+      }
+    }
+  }
+
+  private int outcome() {
+    if (request.mode() == LookupRequest.CANDIDATES) {
+      return LookupReply.CANDIDATES;
+    }
+    if (grantedCount > 0) {
+      return LookupReply.READY;
+    }
+    return misses[MissReason.BUDGET.code()] > 0 ? LookupReply.BUSY : LookupReply.MISS;
+  }
+
+  private void answer(Session session, Command command, Command reply) {
+    int hashes = request.hashes();
+    long bytes = LookupReply.byteSize(groupCount, hashes, grantedCount);
+    ByteRing.Producer ring = output.replyBytes(session.slot, ChannelDescriptor.QUERY_REPLIES);
+    long at = bytes <= Protocol.MAX_SPAN_BYTES ? ring.tryClaim((int) bytes) : -1;
+    if (at < 0) { // the answer can not be delivered, so its leases come back by themselves
+      for (int i = 0; i < grantedCount; i++) {
+        leases.end(granted[i]);
+      }
+      reply.set(command.opcode, Status.LIMIT.code(), command.requestId, command.epoch, 0, 0);
+    } else {
+      reply.set(command.opcode, Status.OK.code(), command.requestId, command.epoch, 0, 0);
+      write(ring.memory(), at, hashes);
+      ring.commit((int) bytes, reply);
+    }
+    Arrays.fill(granted, 0, grantedCount, null);
+    output.reply(session.slot, ChannelDescriptor.QUERY_REPLIES, reply);
+  }
+
+  private void write(MemorySegment into, long at, int hashes) {
+    LookupReply.writeHeader(
+        into,
+        at,
+        outcome(),
+        groupCount,
+        hashes,
+        grantedCount,
+        (int) Math.min(Integer.MAX_VALUE, ageNs() / 1_000_000));
+    for (int reason = 0; reason < MissReason.COUNT; reason++) {
+      LookupReply.putMisses(into, at, reason, misses[reason]);
+    }
+    for (int g = 0; g < groupCount; g++) {
+      long groupAt = LookupReply.groupAt(at, g, hashes);
+      LookupReply.writeGroup(into, groupAt, groups[g], firstMiss[g].code(), present[g], prefix[g]);
+      for (int word = 0; word < (hashes + 63) >> 6; word++) {
+        LookupReply.putBits(into, groupAt, word, bits[g][word]);
+      }
+    }
+    for (int i = 0; i < grantedCount; i++) {
+      Lease lease = granted[i];
+      LookupReply.writeLease(
+          into,
+          LookupReply.leaseAt(at, i, groupCount, hashes),
+          lease.id,
+          lease.count,
+          grantedNamespace[i],
+          lease.space.group);
+    }
+  }
+}

@@ -1,0 +1,55 @@
+package io.orbitkv.core;
+
+import io.orbitkv.channel.Memory;
+import io.orbitkv.channel.MissReason;
+import java.lang.foreign.MemorySegment;
+
+/**
+ * Remembers, for a bounded number of block hashes, what last happened to them, so that a miss can
+ * say why. A later hash with the same place replaces an earlier one.
+ *
+ * <pre>
+ * bits    field
+ *  0-3    reason, code of {@link MissReason}; NONE while the block is resident
+ *  4-31   space
+ * 32-63   fingerprint, never 0
+ * </pre>
+ */
+final class MissHistory {
+  private static final int PLACES = 1 << 20;
+  private static final int SPACE_MASK = 0xfff_ffff;
+
+  private final MemorySegment places;
+
+  MissHistory(MetadataMemory memory) {
+    this.places = memory.allocate(8L * PLACES);
+  }
+
+  private static long place(long digest) {
+    return 8 * (digest & (PLACES - 1));
+  }
+
+  private static long fingerprint(long digest) {
+    return (digest >>> 32 | 1) << 32;
+  }
+
+  void record(long digest, int space, MissReason reason) {
+    Memory.putLong(
+        places,
+        place(digest),
+        fingerprint(digest) | (long) (space & SPACE_MASK) << 4 | reason.code());
+  }
+
+  /** Why a block that is not resident is missing. */
+  MissReason reason(long digest, int space) {
+    long entry = Memory.getLong(places, place(digest));
+    if ((entry & 0xffff_ffff_0000_0000L) != fingerprint(digest)) {
+      return MissReason.NEVER_STORED;
+    }
+    if ((entry >>> 4 & SPACE_MASK) != (space & SPACE_MASK)) {
+      return MissReason.OTHER_NAMESPACE;
+    }
+    MissReason reason = MissReason.of((int) (entry & 15));
+    return reason == MissReason.NONE ? MissReason.EVICTED : reason;
+  }
+}

@@ -1,0 +1,86 @@
+package io.orbitkv.core;
+
+/**
+ * The core's own record of one restore or publish. Objects belong to one slot of one session and
+ * are used again.
+ */
+final class Operation {
+  /** How far the core has come. */
+  enum Phase {
+    /** Nothing is owned. */
+    SETTLED,
+    /** Owners are taken, no plan is written: the bank is full. */
+    PREPARED,
+    /** The plan is written and was granted. */
+    GRANTED,
+    /** The engine broke the protocol after the grant: counts as Active until its end is proven. */
+    DISTRUSTED
+  }
+
+  /** Code of a block that was already held; see {@link #rows}. */
+  static final int HELD_BASE = Integer.MIN_VALUE;
+
+  /** Code of a block for which there was no room; see {@link #rows}. */
+  static final int REFUSED = -1;
+
+  final Session session;
+  final int slot;
+  long generation;
+  boolean publish;
+
+  /** True while the registration counts it. */
+  boolean begun;
+
+  Phase phase = Phase.SETTLED;
+  Registration registration;
+  long requestId;
+
+  /**
+   * Blocks in the order of the request: a row that is owned, HELD_BASE + a row that was held, or
+   * REFUSED.
+   */
+  int[] rows;
+
+  /** Page of each block. */
+  int[] pages;
+
+  /** Number of blocks. */
+  int count;
+
+  /** Number of owned rows: the entries of the plan. */
+  int entries;
+
+  int held;
+  int refused;
+  int planOffset;
+
+  /** First block, group and parent of each section of a publish: three ints a section. */
+  int[] sections;
+
+  int sectionCount;
+
+  Operation(Session session, int slot) {
+    this.session = session;
+    this.slot = slot;
+  }
+
+  boolean isSettled() {
+    return phase == Phase.SETTLED;
+  }
+
+  static boolean isOwned(int code) {
+    return code >= 0;
+  }
+
+  static boolean isHeld(int code) {
+    return code < REFUSED;
+  }
+
+  static int held(int row) {
+    return HELD_BASE + row;
+  }
+
+  static int heldRow(int code) {
+    return code - HELD_BASE;
+  }
+}

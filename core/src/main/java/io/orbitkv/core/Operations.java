@@ -1,0 +1,762 @@
+package io.orbitkv.core;
+
+import io.orbitkv.channel.ByteRing;
+import io.orbitkv.channel.ChannelDescriptor;
+import io.orbitkv.channel.Command;
+import io.orbitkv.channel.GrantState;
+import io.orbitkv.channel.GrantTable;
+import io.orbitkv.channel.GrantWord;
+import io.orbitkv.channel.PlanEntry;
+import io.orbitkv.channel.ProtocolException;
+import io.orbitkv.channel.PublishReply;
+import io.orbitkv.channel.PublishRequest;
+import io.orbitkv.channel.RestoreRequest;
+import io.orbitkv.channel.Status;
+import java.lang.foreign.MemorySegment;
+import java.util.function.Consumer;
+
+/**
+ * Restores and publishes: claims commands, takes owners, writes plans, and settles records by the
+ * Manager's moves of the grant table. What a record says is believed only as far as the table of
+ * moves and the core's own {@link Operation} allow.
+ */
+final class Operations {
+  private final BlockStore store;
+  private final Leases leases;
+  private final IntArrays arrays;
+  private final CoreOutput output;
+  private final Consumer<Operation> onSettled;
+  private final RestoreRequest restore = new RestoreRequest();
+  private final PublishRequest publish = new PublishRequest();
+  private final Command reply = new Command();
+  private boolean stopping;
+  private long claims;
+
+  private Status refusal;
+  private String refusalText;
+
+  int active;
+  long restores;
+  long restoredBytes;
+  long publishes;
+  long publishedBytes;
+  long held;
+  long refused;
+  long failed;
+  long stale;
+
+  Operations(
+      BlockStore store,
+      Leases leases,
+      IntArrays arrays,
+      CoreOutput output,
+      Consumer<Operation> onSettled) {
+    this.store = store;
+    this.leases = leases;
+    this.arrays = arrays;
+    this.output = output;
+    this.onSettled = onSettled;
+  }
+
+  void beginStop() {
+    stopping = true;
+  }
+
+  // ---- claim ----
+
+  /** Claims a restore command: its leases are consumed or its refusal is noted, in one step. */
+  void claimRestore(
+      Session session,
+      Command command,
+      MemorySegment data,
+      int length,
+      Registrations registrations) {
+    restore.wrap(data, 0, length);
+    Operation op = claim(session, command, false);
+    if (op == null) {
+      return;
+    }
+    op.registration =
+        registrations.find(session, restore.registrationId(), restore.registrationGeneration());
+    if (mayBegin(op) && restorePlanFits(op) && leasesFit(op)) {
+      consumeLeases(op);
+      begin(op);
+    } else {
+      refuse(op);
+    }
+  }
+
+  /** Claims a publish command: held blocks are left out, ranges for the others are allocated. */
+  void claimPublish(
+      Session session,
+      Command command,
+      MemorySegment data,
+      int length,
+      Registrations registrations) {
+    publish.wrap(data, 0, length);
+    Operation op = claim(session, command, true);
+    if (op == null) {
+      return;
+    }
+    op.registration =
+        registrations.find(session, publish.registrationId(), publish.registrationGeneration());
+    if (!mayBegin(op) || !publishFits(op)) {
+      refuse(op);
+      return;
+    }
+    allocate(op, data);
+    if (op.entries > 0) {
+      begin(op);
+    } else {
+      refusal = op.refused > 0 ? Status.POOL_FULL : Status.OK;
+      refusalText =
+          op.refused > 0 ? "pool is in use: refused=" + op.refused + ", held=" + op.held : "";
+      refuse(op);
+    }
+  }
+
+  private Operation claim(Session session, Command command, boolean isPublish) {
+    int slot = GrantWord.slotOf(command.scalar0);
+    long generation = GrantWord.generationOf(command.scalar0);
+    Operation op = session.operations[slot];
+    if (op == null) {
+      op = new Operation(session, slot);
+      session.operations[slot] = op;
+    }
+    long word = session.table.wordAcquire(slot);
+    boolean fresh = op.isSettled() && generation > session.lastGeneration[slot];
+    boolean reserved = word == GrantWord.of(generation, 0, GrantState.RESERVED);
+    if (!fresh || !reserved || !session.table.tryManagerMove(slot, word, GrantState.PREPARING)) {
+      stale++; // repeated, late or cancelled: nothing of it was begun
+      return null;
+    }
+    session.lastGeneration[slot] = generation;
+    op.generation = generation;
+    op.publish = isPublish;
+    op.requestId = command.requestId;
+    op.registration = null;
+    op.count = 0;
+    op.entries = 0;
+    op.held = 0;
+    op.refused = 0;
+    op.sectionCount = 0;
+    op.phase = Operation.Phase.PREPARED;
+    session.unsettled++;
+    active++;
+    return op;
+  }
+
+  private boolean deny(Status status, String text) {
+    refusal = status;
+    refusalText = text;
+    return false;
+  }
+
+  private boolean mayBegin(Operation op) {
+    Registration registration = op.registration;
+    if (stopping) {
+      return deny(Status.STOPPING, "Manager is stopping");
+    }
+    if (registration == null) {
+      return deny(Status.STALE_REGISTRATION, "registration is withdrawn or of another generation");
+    }
+    boolean readOnly = registration.request.restoreOnly() || !op.session.mayPublish;
+    if (op.publish && readOnly) {
+      return deny(Status.RESTORE_ONLY, "this registration may not publish");
+    }
+    return true;
+  }
+
+  private boolean planFits(int entries) {
+    return entries <= GrantTable.MAX_PLAN_ENTRIES
+        || deny(
+            Status.PLAN_TOO_LARGE,
+            "blocks=" + entries + ", limit of a plan=" + GrantTable.MAX_PLAN_ENTRIES);
+  }
+
+  private boolean restorePlanFits(Operation op) {
+    if (!planFits(restore.pages())) {
+      return false;
+    }
+    op.count = restore.pages();
+    return true;
+  }
+
+  private boolean leasesFit(Operation op) {
+    claims++;
+    restore.rewind();
+    for (int i = 0; i < restore.leases(); i++) {
+      restore.nextSection();
+      Lease lease = leases.find(restore.leaseId());
+      if (lease == null || lease.instance != op.session.instance || lease.claim == claims) {
+        return deny(Status.LEASE_ENDED, "lease=" + restore.leaseId() + " has ended");
+      }
+      lease.claim = claims; // a command that names a lease twice would use it twice
+      if (op.registration.space(lease.space.group) != lease.space) {
+        return deny(
+            Status.NAMESPACE_MISMATCH, "lease is of a namespace or group not registered here");
+      }
+      if (restore.skip() + restore.count() > lease.count) {
+        return deny(
+            Status.INVALID,
+            "lease: blocks="
+                + lease.count
+                + ", skip="
+                + restore.skip()
+                + ", count="
+                + restore.count());
+      }
+      if (!pagesFit(op.registration.pages[lease.space.group])) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  private boolean pagesFit(int pages) {
+    for (int i = 0; i < restore.count(); i++) {
+      if (!pageFits(restore.page(i), pages)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  private boolean pageFits(int page, int pages) {
+    return (page >= 0 && page < pages)
+        || deny(
+            Status.INVALID,
+            "page=" + Integer.toUnsignedString(page) + ", registered pages=" + pages);
+  }
+
+  private void consumeLeases(Operation op) {
+    op.rows = arrays.take(op.count);
+    op.pages = arrays.take(op.count);
+    int filled = 0;
+    restore.rewind();
+    for (int i = 0; i < restore.leases(); i++) {
+      restore.nextSection();
+      Lease lease = leases.find(restore.leaseId());
+      int blocks = lease.count;
+      int first = restore.skip();
+      int last = first + restore.count();
+      int[] rows = leases.consume(lease);
+      for (int block = 0; block < blocks; block++) {
+        if (block >= first && block < last) {
+          op.rows[filled] = rows[block];
+          op.pages[filled++] = restore.page(block - first);
+        } else {
+          store.unpin(rows[block]);
+        }
+      }
+      arrays.give(rows);
+    }
+    op.entries = filled;
+  }
+
+  private boolean publishFits(Operation op) {
+    if (!planFits(publish.blocks())) {
+      return false;
+    }
+    if (publish.hashBytes() != op.registration.namespace.hashBytes) {
+      return deny(
+          Status.INVALID,
+          "hash bytes="
+              + publish.hashBytes()
+              + ", namespace has="
+              + op.registration.namespace.hashBytes);
+    }
+    publish.rewind();
+    for (int s = 0; s < publish.sections(); s++) {
+      publish.nextSection();
+      if (op.registration.space(publish.group()) == null) {
+        return deny(
+            Status.NAMESPACE_MISMATCH, "group=" + publish.group() + " is not registered here");
+      }
+      for (int i = 0; i < publish.count(); i++) {
+        if (!pageFits(publish.page(i), op.registration.pages[publish.group()])) {
+          return false;
+        }
+      }
+    }
+    return true;
+  }
+
+  private void allocate(Operation op, MemorySegment data) {
+    op.count = publish.blocks();
+    op.rows = arrays.take(op.count);
+    op.pages = arrays.take(op.count);
+    op.sections = arrays.take(3 * publish.sections());
+    op.sectionCount = publish.sections();
+    store.nextOperation();
+    int block = 0;
+    publish.rewind();
+    for (int s = 0; s < publish.sections(); s++) {
+      publish.nextSection();
+      block = allocateSection(op, s, block, data);
+    }
+    held += op.held;
+    refused += op.refused;
+  }
+
+  private int allocateSection(Operation op, int section, int firstBlock, MemorySegment data) {
+    Namespaces.Space space = op.registration.space(publish.group());
+    int hashBytes = publish.hashBytes();
+    int parent = publish.hasParent() ? store.find(space, data, publish.parent(), hashBytes) : -1;
+    op.sections[3 * section] = firstBlock;
+    op.sections[3 * section + 1] = publish.group();
+    op.sections[3 * section + 2] = parent;
+    boolean full = false;
+    for (int i = 0; i < publish.count(); i++) {
+      long hash = publish.hash(i);
+      int block = firstBlock + i;
+      op.pages[block] = publish.page(i);
+      int resident = store.find(space, data, hash, hashBytes);
+      if (resident >= 0) {
+        op.rows[block] = Operation.held(resident);
+        op.held++;
+        continue;
+      }
+      int row = full ? -1 : store.allocate(space, data, hash, hashBytes);
+      full = row < 0; // what follows in this chain is of no use without this block
+      op.rows[block] = row < 0 ? Operation.REFUSED : row;
+      if (row < 0) {
+        op.refused++;
+        store.noteRefused(space, data, hash, hashBytes);
+      } else {
+        op.entries++;
+      }
+    }
+    return firstBlock + publish.count();
+  }
+
+  private void begin(Operation op) {
+    op.begun = true;
+    op.registration.unsettled++;
+    if (!op.session.waitingForBank.isEmpty() || !tryGrant(op)) {
+      op.session.waitingForBank.add(op);
+    }
+  }
+
+  /**
+   * Ends an operation that owns nothing: Preparing to Reaped with the reason, whoever moves first.
+   */
+  private void refuse(Operation op) {
+    if (refusal != Status.OK) {
+      failed++;
+    }
+    Status status = refusal;
+    String text = refusalText;
+    refusal = Status.OK;
+    refusalText = "";
+    Session session = op.session;
+    session.table.setOutcome(op.slot, status, 0, op.held, op.refused, text);
+    sendPublishReply(op, false);
+    long word = session.table.wordAcquire(op.slot);
+    boolean moved =
+        word == word(op, GrantState.PREPARING)
+            && session.table.tryManagerMove(op.slot, word, GrantState.REAPED);
+    if (!moved) {
+      word = session.table.wordAcquire(op.slot);
+      if (word == word(op, GrantState.CANCEL_REQUESTED)) {
+        session.table.tryManagerMove(op.slot, word, GrantState.REAPED);
+      }
+    }
+    settle(op);
+    wake(op);
+  }
+
+  private static long word(Operation op, GrantState state) {
+    return GrantWord.of(op.generation, 0, state);
+  }
+
+  // ---- grant ----
+
+  /** Writes the plan and grants; false when the bank has no room now. */
+  private boolean tryGrant(Operation op) {
+    Session session = op.session;
+    int offset = session.bank.take(op.entries);
+    if (offset < 0) {
+      return false;
+    }
+    op.planOffset = offset;
+    writePlan(op);
+    session.table.setPlan(op.slot, offset, op.entries, 1);
+    long word = word(op, GrantState.PREPARING);
+    if (session.table.tryManagerMove(op.slot, word, GrantState.GRANTED)) {
+      op.phase = Operation.Phase.GRANTED;
+      wake(op);
+    } else { // the engine was first: it gave up, and the plan was never readable
+      session.bank.free(offset, op.entries);
+      endPrepared(op, session.table.wordAcquire(op.slot), Status.CANCELLED, "cancelled");
+    }
+    return true;
+  }
+
+  private void writePlan(Operation op) {
+    MemorySegment memory = op.session.table.memory();
+    long at = GrantTable.bankAt(op.planOffset);
+    int section = -1;
+    int group = 0;
+    for (int i = 0; i < op.count; i++) {
+      while (op.publish && section + 1 < op.sectionCount && op.sections[3 * (section + 1)] == i) {
+        section++;
+        group = op.sections[3 * section + 1];
+      }
+      int row = op.rows[i];
+      if (Operation.isOwned(row)) {
+        Namespaces.Space space = store.spaceOf(row);
+        PlanEntry.put(
+            memory,
+            at,
+            store.arena(row),
+            op.publish ? group : space.group,
+            op.pages[i],
+            store.allocation(row),
+            store.offset(row),
+            space.blockBytes,
+            op.publish ? 0 : store.crc(row));
+        at += PlanEntry.BYTES;
+      }
+    }
+  }
+
+  private void grantWaiting(Session session) {
+    while (!session.waitingForBank.isEmpty()) {
+      Operation op = session.waitingForBank.peek();
+      if (op.phase == Operation.Phase.PREPARED && !tryGrant(op)) {
+        return;
+      }
+      session.waitingForBank.poll();
+    }
+  }
+
+  // ---- settle ----
+
+  /**
+   * Reads the record of an operation and makes the moves that are due; true when something was
+   * done.
+   */
+  boolean inspect(Operation op) {
+    if (op.isSettled()) {
+      return false;
+    }
+    Session session = op.session;
+    long word = session.table.wordAcquire(op.slot);
+    GrantState state = GrantWord.state(word);
+    boolean mine = GrantWord.generation(word) == op.generation && GrantWord.part(word) == 0;
+    if (op.phase == Operation.Phase.DISTRUSTED) {
+      return exitProves(op) && endUnproven(op);
+    }
+    if (!mine || state == null) {
+      throw distrust(op, word);
+    }
+    return switch (state) {
+      case PREPARING, CANCEL_REQUESTED -> inspectPrepared(op, word, state);
+      case GRANTED -> never(op) && revoke(op, word);
+      case ACTIVE -> exitProves(op) && reapActive(op, word);
+      case DRAINED -> op.phase == Operation.Phase.GRANTED ? drained(op, word) : mistrust(op, word);
+      case FREE, RESERVED, PART_DRAINED, REVOKED, REAPED, ACKNOWLEDGED -> mistrust(op, word);
+    };
+  }
+
+  private boolean mistrust(Operation op, long word) {
+    throw distrust(op, word);
+  }
+
+  /** A move outside the table: what was granted counts as Active from now on. */
+  private ProtocolException distrust(Operation op, long word) {
+    distrust(op);
+    return new ProtocolException(
+        Status.INVALID,
+        "grant record: slot=%d, word=0x%x, expected generation=%d"
+            .formatted(op.slot, word, op.generation));
+  }
+
+  /**
+   * The session's memory is not believed any more; what is only prepared was never readable and is
+   * released.
+   */
+  void distrust(Operation op) {
+    if (op.phase == Operation.Phase.PREPARED) {
+      releaseOwners(op);
+      settle(op);
+    } else if (op.phase == Operation.Phase.GRANTED) {
+      op.phase = Operation.Phase.DISTRUSTED;
+    }
+  }
+
+  private boolean never(Operation op) {
+    return stopping || op.session.lost || op.registration.closing;
+  }
+
+  private static boolean exitProves(Operation op) {
+    return op.session.exited && op.registration.request.exitProvesTermination();
+  }
+
+  private boolean inspectPrepared(Operation op, long word, GrantState state) {
+    if (op.phase != Operation.Phase.PREPARED) {
+      throw distrust(op, word);
+    }
+    if (state == GrantState.CANCEL_REQUESTED) {
+      op.session.waitingForBank.remove(op);
+      endPrepared(op, word, Status.CANCELLED, "cancelled");
+      return true;
+    }
+    if (never(op)) {
+      op.session.waitingForBank.remove(op);
+      endPrepared(op, word, neverStatus(op), "not granted");
+      return true;
+    }
+    return false;
+  }
+
+  private Status neverStatus(Operation op) {
+    if (op.session.lost) {
+      return Status.SESSION_ENDED;
+    }
+    return op.registration.closing ? Status.STALE_REGISTRATION : Status.STOPPING;
+  }
+
+  private void endPrepared(Operation op, long word, Status status, String text) {
+    Session session = op.session;
+    releaseOwners(op);
+    session.table.setOutcome(op.slot, status, 0, op.held, op.refused + op.entries, text);
+    failed++;
+    boolean moved =
+        isMoveable(word, op) && session.table.tryManagerMove(op.slot, word, GrantState.REAPED);
+    if (!moved) {
+      long now = session.table.wordAcquire(op.slot);
+      if (now == word(op, GrantState.CANCEL_REQUESTED)) {
+        session.table.tryManagerMove(op.slot, now, GrantState.REAPED);
+      }
+    }
+    settle(op);
+    wake(op);
+  }
+
+  private static boolean isMoveable(long word, Operation op) {
+    return word == word(op, GrantState.PREPARING) || word == word(op, GrantState.CANCEL_REQUESTED);
+  }
+
+  private boolean revoke(Operation op, long word) {
+    Session session = op.session;
+    session.table.setOutcome(
+        op.slot,
+        neverStatus(op),
+        0,
+        op.held,
+        op.refused + op.entries,
+        "revoked before the copy began");
+    if (!session.table.tryManagerMove(op.slot, word, GrantState.REVOKED)) {
+      return false; // the engine is Active: it will drain
+    }
+    failed++;
+    releaseOwners(op);
+    session.bank.free(op.planOffset, op.entries);
+    session.table.tryManagerMove(
+        op.slot, GrantWord.withState(word, GrantState.REVOKED), GrantState.REAPED);
+    settle(op);
+    grantWaiting(session);
+    wake(op);
+    return true;
+  }
+
+  private boolean reapActive(Operation op, long word) {
+    return op.session.table.tryManagerMove(op.slot, word, GrantState.REAPED) && endUnproven(op);
+  }
+
+  /**
+   * The device accepts the end of the process as proof that the copies have ended: nothing is
+   * sealed.
+   */
+  private boolean endUnproven(Operation op) {
+    failed++;
+    releaseOwners(op);
+    op.session.bank.free(op.planOffset, op.entries);
+    settle(op);
+    return true;
+  }
+
+  private boolean drained(Operation op, long word) {
+    Session session = op.session;
+    Status result = session.table.engineStatus(op.slot);
+    boolean whole = result == Status.OK && session.table.entriesDone(op.slot) == op.entries;
+    store.nextOperation();
+    if (op.publish) {
+      finishPublish(op, whole, result);
+    } else {
+      finishRestore(op, whole, result);
+    }
+    session.bank.free(op.planOffset, op.entries);
+    session.table.tryManagerMove(op.slot, word, GrantState.REAPED);
+    settle(op);
+    grantWaiting(session);
+    wake(op);
+    return true;
+  }
+
+  private void finishRestore(Operation op, boolean whole, Status result) {
+    store.touch(op.rows, op.count);
+    for (int i = 0; i < op.count; i++) {
+      if (whole) {
+        restoredBytes += store.spaceOf(op.rows[i]).blockBytes;
+      }
+      store.unpin(op.rows[i]);
+    }
+    restores += whole ? 1 : 0;
+    failed += whole ? 0 : 1;
+    op.session.table.setOutcome(op.slot, whole ? Status.OK : failure(result), 0, 0, 0, "");
+  }
+
+  private static Status failure(Status result) {
+    return result == Status.OK ? Status.COPY_FAILED : result;
+  }
+
+  private void finishPublish(Operation op, boolean whole, Status result) {
+    if (!whole) {
+      int lost = op.entries;
+      releaseOwners(op);
+      failed++;
+      op.session.table.setOutcome(
+          op.slot, failure(result), 0, op.held, op.refused + lost, "not stored");
+      sendPublishReply(op, false);
+      return;
+    }
+    int heldBefore = op.held;
+    takeChecksums(op);
+    for (int s = op.sectionCount - 1; s >= 0; s--) {
+      sealSection(op, s);
+    }
+    publishes++;
+    held += op.held - heldBefore;
+    int stored = op.entries - (op.held - heldBefore);
+    Status status = op.refused > 0 ? Status.POOL_FULL : Status.OK;
+    String text = op.refused > 0 ? "pool is in use: refused=" + op.refused : "";
+    op.session.table.setOutcome(op.slot, status, stored, op.held, op.refused, text);
+    sendPublishReply(op, true);
+  }
+
+  /** Copies the checksums out of the plan, before its space is used again. */
+  private void takeChecksums(Operation op) {
+    MemorySegment memory = op.session.table.memory();
+    long at = GrantTable.bankAt(op.planOffset);
+    for (int i = 0; i < op.count; i++) {
+      if (Operation.isOwned(op.rows[i])) {
+        store.setCrc(op.rows[i], PlanEntry.crc(memory, at));
+        at += PlanEntry.BYTES;
+      }
+    }
+  }
+
+  /** Seals the blocks of a section, linked from head to tail, and leaves heads newer than tails. */
+  private void sealSection(Operation op, int section) {
+    int first = op.sections[3 * section];
+    int end = section + 1 < op.sectionCount ? op.sections[3 * (section + 1)] : op.count;
+    Namespaces.Space space = op.registration.space(op.sections[3 * section + 1]);
+    int parent = op.sections[3 * section + 2];
+    parent = parent < 0 ? -1 : store.residentIn(space, parent);
+    for (int i = first; i < end; i++) {
+      int before = parent;
+      parent = sealBlock(op, i, space, parent);
+      if (parent < 0 && before >= 0) {
+        store.touchAncestors(before); // the chain breaks here
+      }
+    }
+    if (parent >= 0) {
+      store.touchAncestors(parent);
+    }
+  }
+
+  /**
+   * Seals one block behind its parent and returns the resident row that is the parent of the next,
+   * or -1.
+   */
+  private int sealBlock(Operation op, int block, Namespaces.Space space, int parent) {
+    int code = op.rows[block];
+    if (Operation.isHeld(code)) {
+      return store.residentIn(space, Operation.heldRow(code));
+    }
+    if (!Operation.isOwned(code)) {
+      return -1;
+    }
+    int twin = store.residentTwin(code);
+    if (store.seal(code, parent)) {
+      publishedBytes += space.blockBytes;
+      return code;
+    }
+    op.rows[block] = Operation.held(twin);
+    op.held++;
+    return twin;
+  }
+
+  private void releaseOwners(Operation op) {
+    for (int i = 0; i < op.count; i++) {
+      int code = op.rows[i];
+      if (!op.publish) {
+        store.unpin(code);
+      } else if (Operation.isOwned(code)) {
+        store.abandon(code);
+      }
+    }
+  }
+
+  private void sendPublishReply(Operation op, boolean sealed) {
+    if (!op.publish || op.rows == null || op.count == 0 || op.session.lost) {
+      return;
+    }
+    ByteRing.Producer ring = output.replyBytes(op.session.slot, ChannelDescriptor.PUBLISH_REPLIES);
+    int bytes = (int) PublishReply.byteSize(op.count);
+    long at = ring.tryClaim(bytes);
+    if (at < 0) {
+      return; // the record decides
+    }
+    PublishReply.writeHeader(ring.memory(), at, op.count);
+    for (int i = 0; i < op.count; i++) {
+      PublishReply.putResult(ring.memory(), at, i, resultOf(op.rows[i], sealed));
+    }
+    reply.set(io.orbitkv.channel.Opcode.PUBLISH, Status.OK.code(), op.requestId, 0, 0, 0);
+    ring.commit(bytes, reply);
+    output.reply(op.session.slot, ChannelDescriptor.PUBLISH_REPLIES, reply);
+  }
+
+  private static int resultOf(int code, boolean sealed) {
+    if (Operation.isOwned(code)) {
+      return sealed ? PublishReply.STORED : PublishReply.NOT_STORED;
+    }
+    return Operation.isHeld(code) ? PublishReply.HELD : PublishReply.REFUSED_POOL_FULL;
+  }
+
+  private void settle(Operation op) {
+    if (op.rows != null) {
+      arrays.give(op.rows);
+      arrays.give(op.pages);
+      op.rows = null;
+      op.pages = null;
+    }
+    if (op.sections != null) {
+      arrays.give(op.sections);
+      op.sections = null;
+    }
+    op.phase = Operation.Phase.SETTLED;
+    op.session.unsettled--;
+    active--;
+    if (op.begun) {
+      op.begun = false;
+      op.registration.unsettled--;
+    }
+    onSettled.accept(op);
+    op.registration = null;
+  }
+
+  private void wake(Operation op) {
+    if (op.session.lost) {
+      return;
+    }
+    if (op.publish) {
+      output.wakePublish(op.session.slot);
+    } else {
+      output.wakeRestore(op.session.slot);
+    }
+  }
+}

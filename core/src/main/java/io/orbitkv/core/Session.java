@@ -1,0 +1,58 @@
+package io.orbitkv.core;
+
+import io.orbitkv.channel.GrantTable;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.List;
+
+/** What the core knows of one session. */
+final class Session {
+  /** Most queries with an identity whose leases live. */
+  static final int MAX_QUERIES = 128;
+
+  final int slot;
+  final GrantTable table;
+  final Instance instance;
+  final int pid;
+  final boolean mayPublish;
+  final PlanBank bank = new PlanBank();
+  final Operation[] operations = new Operation[GrantTable.RECORDS];
+  final long[] lastGeneration = new long[GrantTable.RECORDS];
+  final ArrayDeque<Operation> waitingForBank = new ArrayDeque<>();
+  final List<Registration> registrations = new ArrayList<>();
+  final long[] queryIds = new long[MAX_QUERIES];
+  final int[] queryRevisions = new int[MAX_QUERIES];
+  final int[] queryLeases = new int[MAX_QUERIES];
+  int queries;
+  int leases;
+  int unsettled;
+  long drainsSeen;
+  boolean lost;
+  boolean exited;
+
+  Session(int slot, GrantTable table, Instance instance, int pid, boolean mayPublish) {
+    this.slot = slot;
+    this.table = table;
+    this.instance = instance;
+    this.pid = pid;
+    this.mayPublish = mayPublish;
+  }
+
+  /** Place of a query in the query arrays, or -1. */
+  int findQuery(long queryId) {
+    for (int i = 0; i < queries; i++) {
+      if (queryIds[i] == queryId) {
+        return i;
+      }
+    }
+    return -1;
+  }
+
+  /** Forgets a query; the last one takes its place. */
+  void removeQuery(int place) {
+    queries--;
+    queryIds[place] = queryIds[queries];
+    queryRevisions[place] = queryRevisions[queries];
+    queryLeases[place] = queryLeases[queries];
+  }
+}
