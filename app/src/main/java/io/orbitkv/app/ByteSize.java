@@ -65,7 +65,10 @@ record ByteSize(long bytes) {
     return power == 0
         ? bytes + " B"
         : String.format(
-            Locale.ROOT, "%.1f %sB", value, UNITS.substring(power - 1, power).toUpperCase(Locale.ROOT));
+            Locale.ROOT,
+            "%.1f %sB",
+            value,
+            UNITS.substring(power - 1, power).toUpperCase(Locale.ROOT));
   }
 
   /** For picocli. */

@@ -5,7 +5,9 @@ import java.util.Map;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.IVersionProvider;
+import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Spec;
 
 /** Entry of the command line: chooses the subcommand and turns failures into one line each. */
 @Command(
@@ -22,12 +24,14 @@ import picocli.CommandLine.ParameterException;
       StatusCommand.class
     },
     scope = CommandLine.ScopeType.INHERIT)
-public final class Main {
+public final class Main implements Runnable {
   /** Exit code of a run that failed. */
   static final int FAILED = 1;
 
   /** Exit code of a wrong flag or value. */
   static final int WRONG_USE = 2;
+
+  @Spec private CommandSpec spec;
 
   /** Runs a command and ends the JVM with its exit code. */
   public static void main(String... arguments) {
@@ -43,22 +47,15 @@ public final class Main {
     line.setParameterExceptionHandler(
         (failure, arguments) -> fail(failure.getCommandLine(), failure, WRONG_USE));
     line.setExecutionExceptionHandler((failure, used, result) -> fail(used, failure, FAILED));
-    line.setExecutionStrategy(Main::execute);
     return line;
   }
 
-  private static int execute(CommandLine.ParseResult parsed) {
-    CommandLine.ParseResult last = parsed;
-    while (last.hasSubcommand()) {
-      last = last.subcommand();
-    }
-    if (last == parsed && !parsed.isUsageHelpRequested() && !parsed.isVersionHelpRequested()) {
-      throw new ParameterException(
-          parsed.commandSpec().commandLine(),
-          "no command given; allowed: "
-              + String.join(", ", parsed.commandSpec().subcommands().keySet()));
-    }
-    return new CommandLine.RunLast().execute(parsed);
+  /** Called when no subcommand was given. */
+  @Override
+  public void run() {
+    throw new ParameterException(
+        spec.commandLine(),
+        "no command given; allowed: " + String.join(", ", spec.subcommands().keySet()));
   }
 
   /** Prints the failure on one line. */

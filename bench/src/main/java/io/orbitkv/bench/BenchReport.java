@@ -70,6 +70,7 @@ public record BenchReport(String name, String machine, boolean quiet, List<Bench
     return Math.abs(value) >= 1000 ? text("%,.0f", value) : text("%.3f", value);
   }
 
+  @SuppressWarnings("AnnotateFormatMethod") // the annotation would be one more dependency
   private static String text(String format, Object... values) {
     return String.format(Locale.ROOT, format, values);
   }

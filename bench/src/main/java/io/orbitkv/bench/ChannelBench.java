@@ -55,8 +55,8 @@ final class ChannelBench implements Benches.Bench {
     }
   }
 
-  private static Measurement reference(
-      BenchContext context, String figure, int count, int inFlight) throws IOException {
+  private static Measurement reference(BenchContext context, String figure, int count, int inFlight)
+      throws IOException {
     if (!context.reference().has("ring")) {
       return null;
     }
@@ -126,8 +126,7 @@ final class ChannelBench implements Benches.Bench {
     long before = allocatedBytes();
     lookups(engine, namespace, hashes, lease, ROUND_TRIPS);
     return allocation(
-        "lookup and release of " + LOOKUP_HASHES + " hashes, allocated",
-        allocatedBytes() - before);
+        "lookup and release of " + LOOKUP_HASHES + " hashes, allocated", allocatedBytes() - before);
   }
 
   private static void lookups(

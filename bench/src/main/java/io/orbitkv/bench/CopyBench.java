@@ -58,7 +58,11 @@ final class CopyBench implements Benches.Bench {
                 .as("restore, blocks of " + size, "GB/s", HIGHER, peer.label(MEMCPY)));
         cases.add(
             Rounds.run(ROUNDS, side::restoreRate, peer.rate("nt", block))
-                .as("restore, blocks of " + size + ", b", "GB/s", HIGHER, peer.label(NON_TEMPORAL)));
+                .as(
+                    "restore, blocks of " + size + ", b",
+                    "GB/s",
+                    HIGHER,
+                    peer.label(NON_TEMPORAL)));
       }
       context.unpin();
       ClientConfig two = ClientConfig.defaults().withSocket(manager.socket()).withCopyThreads(2);

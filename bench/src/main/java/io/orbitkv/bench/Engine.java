@@ -39,11 +39,7 @@ public final class Engine implements AutoCloseable {
   private final int pages;
 
   private Engine(
-      Mapping memory,
-      OrbitKvClient client,
-      Registration registration,
-      int pageBytes,
-      int pages) {
+      Mapping memory, OrbitKvClient client, Registration registration, int pageBytes, int pages) {
     this.memory = memory;
     this.client = client;
     this.registration = registration;
@@ -132,9 +128,7 @@ public final class Engine implements AutoCloseable {
   public RestoreResult restore(Lease lease, int[] targets) {
     return inTime(
         "restore",
-        registration
-            .restore(List.of(RestoreItem.of(lease, targets)), Fence.done())
-            .await(TIMEOUT));
+        registration.restore(List.of(RestoreItem.of(lease, targets)), Fence.done()).await(TIMEOUT));
   }
 
   /** Publishes the first pages. */

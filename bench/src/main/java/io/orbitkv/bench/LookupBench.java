@@ -8,7 +8,9 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Time of a lookup a hash, over few and many resident blocks; each size in a Manager of its own. */
+/**
+ * Time of a lookup a hash, over few and many resident blocks; each size in a Manager of its own.
+ */
 final class LookupBench implements Benches.Bench {
   private static final int ROUNDS = 9;
   private static final int BLOCK_BYTES = 512;

@@ -27,8 +27,7 @@ public final class Mix {
 
   /** Hashes of blocks, in the order of their ids. */
   public static BlockHashes hashes(long seed, long... ids) {
-    ByteBuffer packed =
-        ByteBuffer.allocate(ids.length * HASH_BYTES).order(ByteOrder.LITTLE_ENDIAN);
+    ByteBuffer packed = ByteBuffer.allocate(ids.length * HASH_BYTES).order(ByteOrder.LITTLE_ENDIAN);
     for (long id : ids) {
       long state = mix(seed ^ mix(id + GOLDEN));
       for (int i = 0; i < HASH_BYTES / Long.BYTES; i++) {

@@ -57,16 +57,16 @@ final class Reference implements AutoCloseable {
       List<String> line = new ArrayList<>(List.of(compiler));
       line.addAll(command);
       line.add(source.toString());
-      try {
-        Process process = new ProcessBuilder(line).inheritIO().start();
-        if (await(process) == 0) {
-          return program;
-        }
-      } catch (IOException e) {
-        continue; // no such compiler: the next one
+      if (isInstalled(compiler) && await(new ProcessBuilder(line).inheritIO().start()) == 0) {
+        return program;
       }
     }
     return null;
+  }
+
+  private static boolean isInstalled(String program) {
+    return Stream.of(System.getenv("PATH").split(":", -1))
+        .anyMatch(folder -> Files.isExecutable(Path.of(folder, program)));
   }
 
   /** Runs a program to its end; its output as numbers by name. */

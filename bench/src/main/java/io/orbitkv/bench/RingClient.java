@@ -32,8 +32,7 @@ final class RingClient implements AutoCloseable {
   }
 
   static RingClient start(BenchContext context) throws IOException {
-    Fd file =
-        Memfd.create("orbitkv-ring", ChannelDescriptor.REGION_BYTES, Memfd.PageSize.BASE);
+    Fd file = Memfd.create("orbitkv-ring", ChannelDescriptor.REGION_BYTES, Memfd.PageSize.NORMAL);
     Mapping mapping =
         Mapping.map(file, ChannelDescriptor.REGION_BYTES, Mapping.Access.READ_WRITE, true);
     MemorySegment region = mapping.segment();
@@ -49,10 +48,7 @@ final class RingClient implements AutoCloseable {
             path);
     Process server =
         context.onServerCpu(
-            () ->
-                new ProcessBuilder(line)
-                    .redirectError(ProcessBuilder.Redirect.INHERIT)
-                    .start());
+            () -> new ProcessBuilder(line).redirectError(ProcessBuilder.Redirect.INHERIT).start());
     return new RingClient(file, mapping, server);
   }
 

@@ -44,10 +44,8 @@ public final class RingServer {
   }
 
   private static void serve(MemorySegment region) {
-    CommandRing.Consumer in =
-        new CommandRing.Consumer(region, ChannelDescriptor.QUERY_REQUESTS);
-    CommandRing.Producer out =
-        new CommandRing.Producer(region, ChannelDescriptor.QUERY_REPLIES);
+    CommandRing.Consumer in = new CommandRing.Consumer(region, ChannelDescriptor.QUERY_REQUESTS);
+    CommandRing.Producer out = new CommandRing.Producer(region, ChannelDescriptor.QUERY_REPLIES);
     Command command = new Command();
     while (true) {
       if (!answer(in, out, command)) {

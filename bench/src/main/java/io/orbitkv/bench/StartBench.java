@@ -15,8 +15,7 @@ final class StartBench implements Benches.Bench {
   @Override
   public List<BenchCase> run(BenchContext context) throws IOException {
     boolean has = context.reference().has("touch");
-    Rounds rounds =
-        Rounds.run(ROUNDS, () -> start(context), has ? () -> touch(context) : null);
+    Rounds rounds = Rounds.run(ROUNDS, () -> start(context), has ? () -> touch(context) : null);
     String label = context.reference().label("touch", "C, two threads touch the same memory");
     BenchCase start = rounds.as("start to ready, pool 1 GiB", "s", LOWER, label);
     if (!has) {

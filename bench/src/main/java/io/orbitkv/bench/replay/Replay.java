@@ -1,7 +1,7 @@
 package io.orbitkv.bench.replay;
 
-import io.orbitkv.bench.ManagerStatus;
 import io.orbitkv.bench.Engine;
+import io.orbitkv.bench.ManagerStatus;
 import io.orbitkv.channel.GrantTable;
 import io.orbitkv.channel.Protocol;
 import io.orbitkv.channel.Status;

@@ -134,6 +134,7 @@ public record ReplayResult(
     return seconds == 0 ? "" : text("  (%.2f GB/s)", bytes / seconds / GIGA);
   }
 
+  @SuppressWarnings("AnnotateFormatMethod") // the annotation would be one more dependency
   private static String text(String format, Object... values) {
     return String.format(Locale.ROOT, format, values);
   }
