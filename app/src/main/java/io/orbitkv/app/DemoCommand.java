@@ -73,7 +73,7 @@ final class DemoCommand implements Callable<Integer> {
     ProcessBuilder builder = new ProcessBuilder(line).inheritIO();
     builder.environment().keySet().removeIf(name -> name.startsWith("ORBITKV_"));
     Process engine = builder.start();
-    running.add(engine::destroyForcibly);
+    running.add(() -> engine.destroyForcibly().waitFor());
     return engine;
   }
 

@@ -44,6 +44,7 @@ public final class Benches {
    */
   public static BenchReport run(String name, List<String> command) throws IOException {
     boolean quiet = Machine.isQuiet();
+    String machine = Machine.describe();
     List<BenchCase> cases = new ArrayList<>();
     List<Integer> cpus = Arrays.stream(Affinity.allowedCpus()).boxed().toList();
     try (Reference reference = new Reference()) {
@@ -58,6 +59,6 @@ public final class Benches {
         }
       }
     }
-    return new BenchReport(name, Machine.describe(), quiet, cases);
+    return new BenchReport(name, machine, quiet, cases);
   }
 }

@@ -1,5 +1,7 @@
 package io.orbitkv.bench;
 
+import static java.util.concurrent.TimeUnit.SECONDS;
+
 import io.orbitkv.linux.CpuClock;
 import java.io.BufferedReader;
 import java.io.IOException;
@@ -13,7 +15,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.stream.Stream;
 
@@ -69,7 +70,7 @@ public final class ManagerProcess implements AutoCloseable {
       return new ManagerProcess(directory, process, startTime);
     } catch (IOException | RuntimeException e) {
       if (process != null) {
-        process.destroyForcibly();
+        process.destroyForcibly().onExit().orTimeout(STOP_BOUND.toSeconds(), SECONDS).join();
       }
       delete(directory);
       throw e;
@@ -82,7 +83,7 @@ public final class ManagerProcess implements AutoCloseable {
     reader.setDaemon(true);
     reader.start();
     try {
-      if (!ready.get(READY_BOUND.toSeconds(), TimeUnit.SECONDS)) {
+      if (!ready.get(READY_BOUND.toSeconds(), SECONDS)) {
         throw new IOException("the Manager ended before it was ready");
       }
     } catch (TimeoutException e) {
@@ -140,7 +141,7 @@ public final class ManagerProcess implements AutoCloseable {
   public void close() {
     try {
       process.getOutputStream().close();
-      if (!process.waitFor(STOP_BOUND.toSeconds(), TimeUnit.SECONDS)) {
+      if (!process.waitFor(STOP_BOUND.toSeconds(), SECONDS)) {
         process.destroyForcibly().waitFor();
       }
     } catch (InterruptedException e) {
