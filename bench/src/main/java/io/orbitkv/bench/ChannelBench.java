@@ -121,7 +121,7 @@ final class ChannelBench implements Benches.Bench {
     BlockHashes hashes = Mix.hashes(0, ids);
     engine.publish(hashes, 0, null);
     byte[] namespace = engine.namespace();
-    long[] lease = new long[1];
+    long[] lease = new long[2];
     lookups(engine, namespace, hashes, lease, WARM_UP);
     long before = allocatedBytes();
     lookups(engine, namespace, hashes, lease, ROUND_TRIPS);

@@ -22,7 +22,6 @@ import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
-import java.util.Optional;
 
 /**
  * The smallest engine: one layer of pages in host memory, one behind the other, and one session.
@@ -150,9 +149,11 @@ public final class Engine implements AutoCloseable {
     return result;
   }
 
-  private static <T> T inTime(String what, Optional<T> result) {
-    return result.orElseThrow(
-        () -> new OrbitKvException(Status.INTERNAL, what + ": no result within " + TIMEOUT));
+  private static <T> T inTime(String what, T result) {
+    if (result == null) {
+      throw new OrbitKvException(Status.INTERNAL, what + ": no result within " + TIMEOUT);
+    }
+    return result;
   }
 
   /** Ends the session; its memory is unmapped last. */
