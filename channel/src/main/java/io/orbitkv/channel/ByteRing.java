@@ -77,9 +77,14 @@ public final class ByteRing {
 
     /**
      * Ends the claimed span at {@code length} bytes, at most the length that was claimed, and
-     * points the command to it.
+     * points the command to it. With no bytes there is no span: the command has no data, and the
+     * room stays free.
      */
     public void commit(int length, Command command) {
+      if (length == 0) {
+        command.data(0, 0, 0);
+        return;
+      }
       long at = base + (claimed & MASK);
       Memory.putLong(region, at, claimed);
       Memory.putInt(region, at + 8, length);

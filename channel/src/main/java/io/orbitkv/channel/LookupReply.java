@@ -75,6 +75,9 @@ public final class LookupReply {
     Memory.putInt(into, at + 4, hashes);
     Memory.putInt(into, at + 8, leases);
     Memory.putInt(into, at + 12, leaseAgeMs);
+    for (long misses = at + 16; misses < at + HEADER_BYTES; misses += 4) {
+      Memory.putInt(into, misses, 0);
+    }
   }
 
   /** Sets the count of one reason. */

@@ -51,6 +51,7 @@ final class BlockIndex {
   private final MemorySegment buckets;
   private final int maxRows;
   private final int[] heads = new int[BATCH];
+  private final int[] seconds = new int[BATCH];
   private int highWater;
   private int firstFree;
   private int resident;
@@ -200,17 +201,24 @@ final class BlockIndex {
   }
 
   /**
-   * Loads bucket heads, then the first row of each: independent loads, so that their cache misses
-   * overlap.
+   * Loads bucket heads, then the first row of each, then the second row where the first is
+   * another's: within each pass the loads do not depend on each other and no branch depends on
+   * them, so that their cache misses overlap.
    */
   private void prefetch(int space, MemorySegment data, long hashes, int hashBytes, int batch) {
     for (int i = 0; i < batch; i++) {
       long mix = mix(data, hashes + (long) i * hashBytes, hashBytes, space);
       heads[i] = Memory.getInt(buckets, bucketOf(mix));
     }
+    for (int i = 0; i < batch; i++) {
+      long at = at(Math.max(0, heads[i] - 1));
+      long other = Memory.getLong(rows, at) ^ Memory.getLong(data, hashes + (long) i * hashBytes);
+      int mask = (int) ((other | -other) >> 63);
+      seconds[i] = Memory.getInt(rows, at + NEXT) & mask;
+    }
     long sum = 0;
     for (int i = 0; i < batch; i++) {
-      sum += Memory.getInt(rows, at(Math.max(0, heads[i] - 1)) + SPACE);
+      sum += Memory.getInt(rows, at(Math.max(0, seconds[i] - 1)) + SPACE);
     }
     touched = sum;
   }

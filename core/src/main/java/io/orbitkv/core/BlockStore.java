@@ -164,11 +164,12 @@ final class BlockStore {
    */
   void touch(int[] rows, int count) {
     for (int i = count - 1; i >= 0; i--) {
-      touch(rows[i]);
+      touchOne(rows[i]);
     }
   }
 
-  private void touch(int row) {
+  /** Notes a use of one resident row. */
+  void touchOne(int row) {
     policy.touched(row, sizeOf(row).index, now);
     pool.touch(index.slab(row), now);
   }
@@ -206,7 +207,7 @@ final class BlockStore {
   /** Touches a chain from this row to its head, so that heads stay newer than tails. */
   void touchAncestors(int row) {
     for (int at = row; at >= 0; at = policy.parent(at)) {
-      touch(at);
+      touchOne(at);
     }
   }
 

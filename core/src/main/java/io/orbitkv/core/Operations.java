@@ -306,6 +306,9 @@ final class Operations {
     op.sections[3 * section] = firstBlock;
     op.sections[3 * section + 1] = publish.group();
     op.sections[3 * section + 2] = parent;
+    if (parent >= 0) {
+      store.touchAncestors(parent); // what the new blocks continue must not give way to them
+    }
     boolean full = false;
     for (int i = 0; i < publish.count(); i++) {
       long hash = publish.hash(i);
@@ -315,6 +318,7 @@ final class Operations {
       if (resident >= 0) {
         op.rows[block] = Operation.held(resident);
         op.held++;
+        store.touchOne(resident);
         continue;
       }
       int row = full ? -1 : store.allocate(space, data, hash, hashBytes);

@@ -1,0 +1,582 @@
+package io.orbitkv.client;
+
+import io.orbitkv.channel.GrantState;
+import io.orbitkv.channel.GrantTable;
+import io.orbitkv.channel.GrantWord;
+import io.orbitkv.channel.ProtocolException;
+import io.orbitkv.channel.Status;
+import java.lang.foreign.MemorySegment;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.util.function.BooleanSupplier;
+
+/**
+ * Engine side of one Restore or Publish: a state machine that moves its grant record. {@link #step}
+ * makes at most one access to the record, with the private work that belongs to it, so every
+ * interleaving with the Manager can be driven step by step.
+ *
+ * <p>One driver at a time steps it, between {@link #tryDrive} and {@link #endDrive}; any thread may
+ * cancel it or ask how it stands.
+ *
+ * <p>Moves of the engine, all of them compare-and-set on state, part and generation:
+ *
+ * <pre>
+ * reserve   Free, Acknowledged -> Reserved      submit follows
+ * cancel    Reserved -> Acknowledged            never begun
+ *           Preparing -> CancelRequested        Active is out of reach
+ *           Granted -> Active -> Drained        none begun
+ *           PartDrained -> Drained
+ * worker    Granted -> Active                   fence done; then the plan is read and copied
+ *           Active -> PartDrained, Drained      every access has ended
+ * settle    Reaped -> Acknowledged              outcome read before
+ * </pre>
+ *
+ * The end of the session, and an unclaimed command at its time bound, cancel by the same moves.
+ */
+abstract sealed class EngineOperation permits PublishOperation, RestoreOperation {
+  private static final VarHandle DRIVER;
+
+  static {
+    try {
+      DRIVER = MethodHandles.lookup().findVarHandle(EngineOperation.class, "driver", int.class);
+    } catch (ReflectiveOperationException e) {
+      throw new ExceptionInInitializerError(e);
+    }
+  }
+
+  /** What the next step does. */
+  private enum Phase {
+    RESERVE,
+    SUBMIT,
+    WATCH,
+    TRY,
+    READ,
+    COPY,
+    DRAIN,
+    SETTLE,
+    END
+  }
+
+  private final EngineSession session;
+  final GrantTable table;
+  private final int kind;
+  private final Fence fence;
+  private final long claimBoundNs;
+  final Target target;
+  final MemorySegment[] arenas;
+  private final CopyTools.Pool toolsPool;
+
+  private Phase phase = Phase.RESERVE;
+  private int slot = -1;
+  private long generation;
+  private long submittedNs;
+  private long activeWord;
+  private Plan plan;
+  private CopyWork work;
+  private long copyBeganNs;
+  private boolean submitted;
+  private boolean drained;
+  private int covered;
+
+  /** Result of the copy so far; what the engine writes to the record. */
+  private Status copyStatus = Status.OK;
+
+  private String copyMessage = "";
+  private int entriesDone;
+  long copyNs;
+  private long bytesCopied;
+
+  private volatile int driver;
+  private volatile boolean cancelled;
+  private volatile Status cancelStatus = Status.CANCELLED;
+  private volatile String cancelMessage = "cancelled by the caller";
+  private volatile long operationId = -1;
+  private volatile boolean awaitsFence;
+  private volatile boolean pagesFree;
+  private volatile boolean done;
+  private volatile boolean settled;
+  private volatile int attendants;
+
+  EngineOperation(
+      EngineSession session,
+      int kind,
+      Fence fence,
+      long claimBoundNs,
+      Target target,
+      MemorySegment[] arenas,
+      CopyTools.Pool toolsPool) {
+    this.session = session;
+    this.table = session.table();
+    this.kind = kind;
+    this.fence = fence;
+    this.claimBoundNs = claimBoundNs;
+    this.target = target;
+    this.arenas = arenas;
+    this.toolsPool = toolsPool;
+  }
+
+  // What the two kinds do differently.
+
+  /** Ring of the command. */
+  abstract int ring();
+
+  /** Code of the command. */
+  abstract int opcode();
+
+  /** Writes the command's data. */
+  abstract SpanWriter span();
+
+  /** Copies one part. */
+  abstract CopyWork newWork(Plan plan, CopyTools tools);
+
+  /** Takes note of a finished step of the copy. */
+  abstract void progressed(CopyWork work, boolean lastPart);
+
+  /** Takes note of a copy that ended well or not, before Drained. */
+  abstract void copied(CopyWork work);
+
+  /** Ends the operation without a word of the Manager. */
+  abstract void end(Status status, String message);
+
+  /** Ends the operation with what the Manager wrote. */
+  abstract void endByRecord(Status status, String message);
+
+  /** True when the outcome can be read now, or no longer has to be waited for. */
+  abstract boolean outcomeComplete(long nowNs);
+
+  /** Takes an answer from a reply ring: a hint, except that it may refuse a command for good. */
+  abstract void answered(Status status, byte[] results);
+
+  /** The pages are the caller's again. */
+  abstract void releasePages();
+
+  /** The Manager has not claimed the command and never will. */
+  abstract void neverClaimed();
+
+  // For all threads.
+
+  final long operationId() {
+    return operationId;
+  }
+
+  final boolean isDone() {
+    return done;
+  }
+
+  final boolean pagesFree() {
+    return pagesFree;
+  }
+
+  /** True when no step is left. */
+  final boolean isSettled() {
+    return settled;
+  }
+
+  /** True while only the fence is missing, which nobody announces. */
+  final boolean awaitsFence() {
+    return awaitsFence;
+  }
+
+  /** Asks for the end; the next steps see to it. */
+  final void cancel(Status status, String message) {
+    synchronized (this) {
+      if (cancelled) {
+        return;
+      }
+      cancelStatus = status;
+      cancelMessage = message;
+      cancelled = true;
+    }
+  }
+
+  /** Takes the right to step; false when another thread has it. */
+  final boolean tryDrive() {
+    return driver == 0 && DRIVER.compareAndSet(this, 0, 1);
+  }
+
+  final void endDrive() {
+    driver = 0;
+  }
+
+  /** A waiting caller steps the operation itself for now. */
+  final synchronized void attend(boolean begins) {
+    attendants += begins ? 1 : -1;
+  }
+
+  final boolean isAttended() {
+    return attendants > 0;
+  }
+
+  /** Waits until the condition holds, at most the given time. */
+  final synchronized void awaitUntil(BooleanSupplier condition, long timeoutNs)
+      throws InterruptedException {
+    long began = System.nanoTime();
+    long left = timeoutNs;
+    while (!condition.getAsBoolean() && left > 0) {
+      wait(left / 1_000_000, (int) (left % 1_000_000));
+      left = timeoutNs - (System.nanoTime() - began);
+    }
+  }
+
+  final synchronized void announce() {
+    notifyAll();
+  }
+
+  // For the driver.
+
+  /**
+   * Makes one step.
+   *
+   * @return true when something moved, so that another step may move more
+   */
+  final boolean step(long nowNs) {
+    return switch (phase) {
+      case RESERVE -> reserve();
+      case SUBMIT -> submit(nowNs);
+      case WATCH -> watch(nowNs);
+      case TRY -> tryActive();
+      case READ -> readPlan(nowNs);
+      case COPY -> copy();
+      case DRAIN -> drain();
+      case SETTLE -> settle(nowNs);
+      case END -> false;
+    };
+  }
+
+  private boolean reserve() {
+    slot = session.takeSlot();
+    if (slot < 0) {
+      fail(Status.LIMIT, "operations of the session=" + GrantTable.RECORDS + " are all in use");
+      return true;
+    }
+    long word = table.tryReserve(slot, kind);
+    if (word == -1) {
+      session.end("grant record=" + slot + " was moved against the rules");
+      fail(Status.SESSION_ENDED, session.overReason());
+      return true;
+    }
+    generation = GrantWord.generation(word);
+    operationId = GrantWord.operationId(slot, generation);
+    session.add(slot, this);
+    phase = Phase.SUBMIT;
+    return true;
+  }
+
+  private boolean submit(long nowNs) {
+    if (session.isOver() || cancelled) {
+      phase = Phase.WATCH;
+      return true;
+    }
+    submittedNs = nowNs;
+    submitted = session.trySubmit(ring(), opcode(), operationId, operationId, 0, span());
+    if (!submitted) {
+      cancel(Status.LIMIT, RequestRing.full(ring()));
+    }
+    phase = Phase.WATCH;
+    return true;
+  }
+
+  private boolean watch(long nowNs) {
+    long word = table.wordAcquire(slot);
+    GrantState state = GrantWord.state(word);
+    if (GrantWord.generation(word) != generation || state == null) {
+      return watchForeign();
+    }
+    return switch (state) {
+      case RESERVED -> watchReserved(word, nowNs);
+      case PREPARING -> mustStop() && stop(word, GrantState.CANCEL_REQUESTED);
+      case GRANTED -> watchGranted(word);
+      case PART_DRAINED -> mustStop() && stopBetweenParts(word);
+      case DRAINED -> watchDrained();
+      case REVOKED -> watchRevoked();
+      case REAPED -> watchReaped();
+      case CANCEL_REQUESTED -> settleWithSession();
+      case FREE, ACTIVE, ACKNOWLEDGED -> watchForeign();
+    };
+  }
+
+  /** True when the caller, or the end of the session, asks for the end. */
+  private boolean mustStop() {
+    if (!cancelled && session.isOver()) {
+      cancel(Status.SESSION_ENDED, "session is over: " + session.overReason());
+    }
+    return cancelled;
+  }
+
+  private boolean watchReserved(long word, long nowNs) {
+    if (!cancelled && nowNs - submittedNs > claimBoundNs) {
+      cancel(Status.CANCELLED, "not claimed within ms=" + claimBoundNs / 1_000_000);
+    }
+    if (!mustStop() || !table.tryEngineMove(slot, word, GrantState.ACKNOWLEDGED)) {
+      return false;
+    }
+    if (submitted) {
+      neverClaimed();
+    }
+    complete(cancelStatus, cancelMessage);
+    finish(true);
+    return true;
+  }
+
+  private boolean stop(long word, GrantState next) {
+    if (!table.tryEngineMove(slot, word, next)) {
+      return false;
+    }
+    complete(cancelStatus, cancelMessage);
+    return true;
+  }
+
+  private boolean watchGranted(long word) {
+    if (mustStop()) {
+      if (!table.tryEngineMove(slot, word, GrantState.ACTIVE)) {
+        return false;
+      }
+      activeWord = GrantWord.withState(word, GrantState.ACTIVE);
+      copyStatus = Status.CANCELLED;
+      copyMessage = cancelMessage;
+      phase = Phase.DRAIN;
+      return true;
+    }
+    boolean ready = fenceDone();
+    awaitsFence = !ready;
+    if (ready) {
+      activeWord = GrantWord.withState(word, GrantState.ACTIVE);
+      phase = Phase.TRY;
+    }
+    return ready || cancelled;
+  }
+
+  private boolean fenceDone() {
+    try {
+      return fence.isDone();
+    } catch (RuntimeException e) {
+      cancel(Status.INVALID, "fence failed: " + e);
+      return false;
+    }
+  }
+
+  private boolean stopBetweenParts(long word) {
+    table.setEngineResult(slot, Status.CANCELLED, entriesDone, copyNs, bytesCopied);
+    if (!table.tryEngineMove(slot, word, GrantState.DRAINED)) {
+      return false;
+    }
+    drained = true;
+    table.markDirty(slot);
+    session.wakeManager();
+    complete(cancelStatus, cancelMessage);
+    return true;
+  }
+
+  private boolean watchDrained() {
+    if (!drained) {
+      return watchForeign();
+    }
+    if (!done && session.isOver()) {
+      complete(
+          Status.SESSION_ENDED,
+          "outcome is unknown: all was copied, but the session is over: " + session.overReason());
+    }
+    return settleWithSession();
+  }
+
+  private boolean watchRevoked() {
+    if (!done) {
+      Status status = table.status(slot);
+      complete(
+          status == Status.OK ? Status.STOPPING : status,
+          message(table.error(slot), "the Manager took the grant back"));
+      return true;
+    }
+    return settleWithSession();
+  }
+
+  private boolean watchReaped() {
+    freePages();
+    phase = Phase.SETTLE;
+    return true;
+  }
+
+  /** The record is not this operation's: nothing moves. It never became Active, or has drained. */
+  private boolean watchForeign() {
+    if (!mustStop()) {
+      return false;
+    }
+    complete(Status.INTERNAL, "grant record=" + slot + " was moved against the rules");
+    finish(false);
+    return true;
+  }
+
+  /** With the session the Manager's further moves have no meaning for a caller that was told. */
+  private boolean settleWithSession() {
+    if (done && session.isOver()) {
+      finish(false);
+      return true;
+    }
+    return false;
+  }
+
+  private boolean tryActive() {
+    awaitsFence = false;
+    long granted = GrantWord.withState(activeWord, GrantState.GRANTED);
+    boolean won = table.tryEngineMove(slot, granted, GrantState.ACTIVE);
+    phase = won ? Phase.READ : Phase.WATCH;
+    return true;
+  }
+
+  private boolean readPlan(long nowNs) {
+    phase = Phase.DRAIN;
+    plan = null;
+    if (mustStop()) {
+      copyStatus = Status.CANCELLED;
+      copyMessage = cancelMessage;
+      return true;
+    }
+    try {
+      boolean everyBlock = kind == GrantTable.RESTORE;
+      plan = Plan.read(table, slot, target, arenas, covered, everyBlock);
+      copyBeganNs = nowNs;
+      work = newWork(plan, toolsPool.take());
+      phase = Phase.COPY;
+    } catch (ProtocolException e) {
+      failCopy(e.getMessage());
+    }
+    return true;
+  }
+
+  private boolean copy() {
+    boolean more;
+    try {
+      if (cancelled && cancelStatus != Status.SESSION_ENDED) {
+        copyStatus = Status.CANCELLED;
+        copyMessage = cancelMessage;
+        more = false;
+      } else {
+        more = work.step();
+        progressed(work, isLastPart());
+      }
+    } catch (RuntimeException | InternalError e) { // memory was freed, or its pages failed
+      failCopy("copy failed: " + e);
+      more = false;
+    }
+    if (!more) {
+      endCopy();
+    }
+    return true;
+  }
+
+  private void endCopy() {
+    copyNs += System.nanoTime() - copyBeganNs;
+    bytesCopied += work.bytes;
+    entriesDone += work.entriesDone();
+    copied(work);
+    toolsPool.giveBack(work.tools);
+    work = null;
+    phase = Phase.DRAIN;
+  }
+
+  private boolean isLastPart() {
+    return GrantWord.part(activeWord) >= plan.parts - 1;
+  }
+
+  private boolean drain() {
+    table.setEngineResult(slot, copyStatus, entriesDone, copyNs, bytesCopied);
+    boolean more = copyStatus == Status.OK && !isLastPart();
+    if (plan != null && plan.size > 0) {
+      covered = plan.block[plan.size - 1] + 1;
+    }
+    boolean moved =
+        table.tryEngineMove(slot, activeWord, more ? GrantState.PART_DRAINED : GrantState.DRAINED);
+    if (!moved) { // only another process that breaks the rules moves an Active record
+      session.end("grant record=" + slot + " was moved while Active");
+      complete(Status.INTERNAL, "grant record=" + slot + " was moved while Active");
+      finish(false);
+      return true;
+    }
+    table.markDirty(slot);
+    session.wakeManager();
+    phase = Phase.WATCH;
+    if (!more) {
+      drained = true;
+      afterDrained();
+    }
+    return true;
+  }
+
+  private void afterDrained() {
+    freePages();
+    boolean cancelWon = plan == null && copyStatus == Status.CANCELLED;
+    if (kind == GrantTable.RESTORE || cancelWon) {
+      complete(cancelWon ? cancelStatus : copyStatus, copyMessage);
+    }
+  }
+
+  private boolean settle(long nowNs) {
+    if (!done) {
+      if (!outcomeComplete(nowNs) && !session.isOver()) {
+        return false;
+      }
+      Status status = table.status(slot);
+      String message = table.error(slot);
+      if (copyStatus != Status.OK) {
+        endByRecord(copyStatus, message(copyMessage, message));
+      } else {
+        endByRecord(status, message);
+      }
+      markDone();
+    }
+    long reaped = table.wordAcquire(slot);
+    boolean ours =
+        GrantWord.generation(reaped) == generation
+            && GrantWord.state(reaped) == GrantState.REAPED
+            && table.tryEngineMove(slot, reaped, GrantState.ACKNOWLEDGED);
+    finish(ours);
+    return true;
+  }
+
+  /** What a refused or failed copy tells the Manager and the caller. */
+  final void failCopy(String message) {
+    copyStatus = Status.COPY_FAILED;
+    copyMessage = message;
+  }
+
+  private static String message(String first, String otherwise) {
+    return first.isEmpty() ? otherwise : first;
+  }
+
+  private void fail(Status status, String message) {
+    complete(status, message);
+    phase = Phase.END;
+    settled = true;
+  }
+
+  private void complete(Status status, String message) {
+    freePages();
+    if (!done) {
+      end(status, message);
+      markDone();
+    }
+  }
+
+  private void freePages() {
+    if (!pagesFree) {
+      releasePages();
+      pagesFree = true;
+    }
+  }
+
+  private void markDone() {
+    awaitsFence = false;
+    done = true;
+    announce();
+  }
+
+  private void finish(boolean slotIsFree) {
+    phase = Phase.END;
+    session.remove(slot);
+    if (slotIsFree) {
+      session.giveBackSlot(slot);
+    }
+    settled = true;
+    announce();
+  }
+}

@@ -1,0 +1,82 @@
+package io.orbitkv.client;
+
+import io.orbitkv.channel.Status;
+import java.time.Duration;
+import java.util.function.BooleanSupplier;
+
+/** What handles of both kinds share: waiting for an operation, at first by working on it. */
+final class OperationHandle {
+  private final EngineOperation operation;
+  private final CopyAgents agents;
+  private final long spinNs;
+
+  OperationHandle(EngineOperation operation, CopyAgents agents, long spinNs) {
+    this.operation = operation;
+    this.agents = agents;
+    this.spinNs = spinNs;
+  }
+
+  /** Waits until the condition holds or the operation is done; false when the time has passed. */
+  boolean await(BooleanSupplier condition, Duration timeout) {
+    long began = System.nanoTime();
+    long timeoutNs = timeout.toNanos();
+    if (!isMet(condition) && timeoutNs > 0) {
+      drive(condition, began, timeoutNs);
+    }
+    boolean met = isMet(condition);
+    if (!met) {
+      waitForAgent(condition, began, timeoutNs);
+    }
+    return isMet(condition);
+  }
+
+  private boolean isMet(BooleanSupplier condition) {
+    return operation.isDone() || condition.getAsBoolean();
+  }
+
+  private void drive(BooleanSupplier condition, long began, long timeoutNs) {
+    operation.attend(true);
+    try {
+      long now = began;
+      long spinEnd = began + spinNs;
+      while (!isMet(condition) && now - began < timeoutNs && now - spinEnd < 0) {
+        if (step(now)) {
+          now = System.nanoTime();
+          spinEnd = now + spinNs;
+        } else {
+          Thread.onSpinWait();
+          now = System.nanoTime();
+        }
+      }
+    } finally {
+      operation.attend(false);
+    }
+  }
+
+  private boolean step(long now) {
+    if (!operation.tryDrive()) {
+      return false;
+    }
+    try {
+      return operation.step(now);
+    } catch (IllegalStateException e) { // the session was closed and unmapped meanwhile
+      return false;
+    } finally {
+      operation.endDrive();
+    }
+  }
+
+  private void waitForAgent(BooleanSupplier condition, long began, long timeoutNs) {
+    agents.kickAgents();
+    try {
+      operation.awaitUntil(() -> isMet(condition), timeoutNs - (System.nanoTime() - began));
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  void cancel() {
+    operation.cancel(Status.CANCELLED, "cancelled by the caller");
+    agents.kickAgents();
+  }
+}

@@ -1,0 +1,410 @@
+package io.orbitkv.core;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.orbitkv.channel.ByteRing;
+import io.orbitkv.channel.ChannelDescriptor;
+import io.orbitkv.channel.Command;
+import io.orbitkv.channel.GrantState;
+import io.orbitkv.channel.LookupRequest;
+import io.orbitkv.channel.MissReason;
+import io.orbitkv.channel.Status;
+import java.lang.foreign.Arena;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.LongStream;
+import org.junit.jupiter.api.Test;
+
+class CacheCoreTest {
+  private static final long EPOCH = 5;
+  private static final int SLAB = 2 << 20;
+
+  private final Map<Long, Long> arenaContent = new HashMap<>();
+  private final Map<Integer, EngineModel> engines = new HashMap<>();
+  private final List<String> events = new ArrayList<>();
+  private CacheCore core;
+
+  private final CoreOutput output =
+      new CoreOutput() {
+        @Override
+        public void reply(int session, int ring, Command reply) {
+          EngineModel engine = engines.get(session);
+          engine.lastReply =
+              new Command()
+                  .set(
+                      reply.opcode,
+                      reply.status,
+                      reply.requestId,
+                      reply.epoch,
+                      reply.scalar0,
+                      reply.scalar1)
+                  .data(reply.dataOffset, reply.dataLength, reply.generation);
+          if (ring == ChannelDescriptor.PUBLISH_REPLIES) {
+            engine.takePublishReply();
+          }
+        }
+
+        @Override
+        public ByteRing.Producer replyBytes(int session, int ring) {
+          EngineModel engine = engines.get(session);
+          return ring == ChannelDescriptor.QUERY_REPLIES
+              ? engine.queryReplies
+              : engine.publishReplies;
+        }
+
+        @Override
+        public void wakeRestore(int session) {
+          events.add("wakeRestore " + session);
+        }
+
+        @Override
+        public void wakePublish(int session) {
+          events.add("wakePublish " + session);
+        }
+
+        @Override
+        public void sessionSettled(int session) {
+          events.add("settled " + session);
+        }
+
+        @Override
+        public void unregistered(int session, int registrationId) {
+          events.add("unregistered " + session);
+        }
+
+        @Override
+        public void violation(int session, String what) {
+          events.add("violation " + session + ": " + what);
+        }
+      };
+
+  private void start(long poolBytes, long budgetBytes) {
+    Arena memory = Arena.ofAuto();
+    core =
+        new CacheCore(
+            new CoreConfig(
+                new long[] {poolBytes},
+                SLAB,
+                budgetBytes,
+                budgetBytes,
+                CoreConfig.DEFAULT_LEASE_AGE_NS,
+                bytes -> memory.allocate(bytes, 64)),
+            EPOCH,
+            output);
+  }
+
+  private EngineModel engine(String instance, int namespaceByte, int blockBytes) {
+    byte[] namespace = new byte[32];
+    namespace[31] = (byte) namespaceByte;
+    int slot = core.reserveSlot();
+    EngineModel engine =
+        new EngineModel(
+            core,
+            slot,
+            instance,
+            namespace,
+            List.of(new RegistrationRequest.Group(0, blockBytes, 65_536)),
+            EPOCH,
+            arenaContent);
+    engines.put(slot, engine);
+    return engine;
+  }
+
+  private static List<Long> keys(long from, long count) {
+    return LongStream.range(from, from + count).boxed().toList();
+  }
+
+  /** Publishes to the end; returns the operation. */
+  private EngineModel.Op publish(EngineModel engine, List<Long> keys, long parent, int position) {
+    EngineModel.Op op = engine.publish(keys, parent, position, 0);
+    finish(engine, op);
+    return op;
+  }
+
+  private void finish(EngineModel engine, EngineModel.Op op) {
+    for (int i = 0; i < 10 && !op.over; i++) {
+      engine.step(op);
+      core.pollGrants(engine.slot, 0);
+    }
+    assertThat(op.over).isTrue();
+  }
+
+  @Test
+  void shouldRestoreWhatWasPublished() {
+    start(8 << 20, 8 << 20);
+    EngineModel worker = engine("a", 1, 65_536);
+    publish(worker, keys(0, 10), -1, 0);
+    assertThat(worker.table.stored(0)).isEqualTo(10);
+
+    EngineModel.Held lease = worker.lookup(keys(0, 12), LookupRequest.PREFIX, 0);
+    assertThat(lease.keys()).isEqualTo(keys(0, 10));
+    EngineModel.Op restore = worker.restore(lease, 3, 0);
+    finish(worker, restore);
+
+    CoreStats stats = core.stats(0);
+    assertThat(stats.restoredBytesTotal()).isEqualTo(7 * 65_536);
+    assertThat(stats.pinRefs()).isZero();
+    assertThat(stats.missesTotal()[MissReason.NEVER_STORED.code()]).isEqualTo(1);
+  }
+
+  @Test
+  void shouldReportHeldBlocksAndKeepTheFirstBytes() {
+    start(8 << 20, 8 << 20);
+    EngineModel first = engine("a", 1, 65_536);
+    EngineModel second = engine("b", 1, 65_536);
+    EngineModel.Op one = first.publish(keys(0, 4), -1, 0, 0);
+    EngineModel.Op two =
+        second.publish(keys(0, 4), -1, 0, 0); // nothing is sealed yet: both allocate
+    finish(first, one);
+    finish(second, two);
+    assertThat(first.table.stored(0)).isEqualTo(4);
+    assertThat(second.table.stored(0)).isZero();
+    assertThat(second.table.held(0)).isEqualTo(4);
+    assertThat(core.stats(0).residentBlocks()).isEqualTo(4);
+    assertThat(core.stats(0).poolUsedBytes()).isEqualTo(4 * 65_536);
+  }
+
+  @Test
+  void shouldRefuseWithCountsWhenEverythingIsPinnedAndStoreAgainAfterRelease() {
+    start(4 << 20, 4 << 20);
+    EngineModel engine = engine("a", 1, 65_536);
+    publish(engine, keys(0, 64), -1, 0);
+    EngineModel.Held all = engine.lookup(keys(0, 64), LookupRequest.ALL, 0);
+    publish(engine, keys(100, 10), -1, 0);
+    assertThat(engine.table.status(0)).isEqualTo(Status.POOL_FULL);
+    assertThat(engine.table.refused(0)).isEqualTo(10);
+    assertThat(engine.release(all.id(), 0)).isEqualTo(Status.OK);
+    assertThat(engine.release(all.id(), 0)).isEqualTo(Status.LEASE_ENDED);
+    publish(engine, keys(100, 10), -1, 0);
+    assertThat(engine.table.stored(0)).isEqualTo(10);
+  }
+
+  @Test
+  void shouldEvictTailsBeforeHeads() {
+    int chains = 64;
+    int length = 16;
+    start(32L << 20, 32L << 20); // half of what is published
+    EngineModel engine = engine("a", 1, 65_536);
+    for (int round = 0; round < 2; round++) { // chains grow in turns, as conversations do
+      for (int c = 0; c < chains; c++) {
+        publish(engine, keys(1000L * c, (round + 1) * length / 2), -1, 0);
+      }
+    }
+    int prefixBlocks = 0;
+    for (int c = 0; c < chains; c++) {
+      prefixBlocks += prefix(engine, keys(1000L * c, length));
+    }
+    assertThat(core.stats(0).residentBlocks()).isEqualTo(512);
+    assertThat(prefixBlocks).isGreaterThanOrEqualTo(512 * 95 / 100);
+  }
+
+  private int prefix(EngineModel engine, List<Long> keys) {
+    EngineModel.Held held = engine.lookup(keys, LookupRequest.PREFIX, 0);
+    if (held == null) {
+      return 0;
+    }
+    engine.release(held.id(), 0);
+    return held.keys().size();
+  }
+
+  @Test
+  void shouldLetEveryBlockSizeUseThePool() {
+    start(32L << 20, 32L << 20);
+    int[] sizes = {16 << 10, 72 << 10, 1 << 20};
+    for (int round = 0; round < 2; round++) {
+      for (int size : sizes) {
+        EngineModel engine = engine("a" + round + size, size >> 10, size);
+        int blocks = (32 << 20) / size;
+        for (int i = 0; i < blocks; i += 8) {
+          publish(engine, keys(round * 100_000L + i, Math.min(8, blocks - i)), -1, 0);
+        }
+        EngineModel.Held held = engine.lookup(keys(round * 100_000L, blocks), LookupRequest.ALL, 0);
+        assertThat((long) held.keys().size() * size)
+            .as("size %d", size)
+            .isGreaterThan((32L << 20) * 9 / 10);
+        engine.release(held.id(), 0);
+      }
+    }
+  }
+
+  @Test
+  void shouldSayWhyABlockIsMissing() {
+    start(4 << 20, 1 << 20);
+    EngineModel engine = engine("a", 1, 65_536);
+    EngineModel other = engine("b", 2, 65_536);
+    publish(other, keys(500, 1), -1, 0);
+    publish(engine, keys(0, 32), -1, 0);
+    publish(engine, keys(100, 60), -1, 0); // evicts the tail of the first chain
+    engine.lookup(keys(31, 1), LookupRequest.PREFIX, 0);
+    engine.lookup(keys(500, 1), LookupRequest.PREFIX, 0);
+    engine.lookup(keys(900, 1), LookupRequest.PREFIX, 0);
+    EngineModel.Held held =
+        engine.lookup(keys(100, 60), LookupRequest.PREFIX, 0); // budget: 16 blocks
+    assertThat(held.keys()).hasSize(16);
+    long[] misses = core.stats(0).missesTotal();
+    assertThat(misses[MissReason.EVICTED.code()]).isEqualTo(1);
+    assertThat(misses[MissReason.OTHER_NAMESPACE.code()]).isEqualTo(1);
+    assertThat(misses[MissReason.NEVER_STORED.code()]).isEqualTo(1);
+    assertThat(misses[MissReason.BUDGET.code()]).isEqualTo(44);
+  }
+
+  @Test
+  void shouldLetAnotherSessionOfTheInstanceUseALease() {
+    start(8 << 20, 8 << 20);
+    EngineModel scheduler = engine("a", 1, 65_536);
+    EngineModel worker = engine("a", 1, 65_536);
+    EngineModel stranger = engine("b", 1, 65_536);
+    publish(worker, keys(0, 4), -1, 0);
+    EngineModel.Held lease = scheduler.lookup(keys(0, 4), LookupRequest.PREFIX, 0);
+    EngineModel.Op refused = stranger.restore(lease, 0, 0);
+    assertThat(stranger.state(refused)).isEqualTo(GrantState.REAPED);
+    assertThat(stranger.table.status(refused.slot)).isEqualTo(Status.LEASE_ENDED);
+    EngineModel.Op op = worker.restore(lease, 0, 0);
+    core.processExited(scheduler.slot, 0); // the pins are the operation's now
+    finish(worker, op);
+    EngineModel.Op again = worker.restore(lease, 0, 0);
+    assertThat(worker.table.status(again.slot)).isEqualTo(Status.LEASE_ENDED);
+    assertThat(core.stats(0).pinRefs()).isZero();
+  }
+
+  @Test
+  void shouldRetainAnActiveRestoreUntilTheProcessHasEnded() {
+    start(4 << 20, 4 << 20);
+    EngineModel engine = engine("a", 1, 65_536);
+    publish(engine, keys(0, 64), -1, 0);
+    EngineModel.Op op = engine.restore(engine.lookup(keys(0, 64), LookupRequest.ALL, 0), 0, 0);
+    engine.step(op);
+    assertThat(engine.state(op)).isEqualTo(GrantState.ACTIVE);
+    core.sessionLost(engine.slot, 0);
+    core.tick(Long.MAX_VALUE / 2);
+    core.recheckGrants(engine.slot, 0);
+    assertThat(core.stats(0).retainedBytes()).isEqualTo(4 << 20);
+    assertThat(core.stats(0).sessionsRetained()).isEqualTo(1);
+    engine.step(op); // it still reads what it was granted
+    core.processExited(engine.slot, 0);
+    assertThat(core.stats(0).retainedOperations()).isZero();
+    assertThat(core.stats(0).pinRefs()).isZero();
+    assertThat(events).contains("settled " + engine.slot);
+  }
+
+  @Test
+  void shouldSealAPublishThatDrainedBeforeItsSessionEnded() {
+    start(4 << 20, 4 << 20);
+    EngineModel engine = engine("a", 1, 65_536);
+    EngineModel.Op op = engine.publish(keys(0, 4), -1, 0, 0);
+    engine.step(op);
+    engine.step(op);
+    engine.step(op);
+    assertThat(engine.state(op)).isEqualTo(GrantState.DRAINED);
+    core.processExited(engine.slot, 0);
+    assertThat(core.stats(0).residentBlocks()).isEqualTo(4);
+  }
+
+  @Test
+  void shouldCloseASessionThatMovesARecordOutsideTheTable() {
+    start(4 << 20, 4 << 20);
+    EngineModel engine = engine("a", 1, 65_536);
+    EngineModel neighbour = engine("b", 1, 65_536);
+    EngineModel.Op op = engine.publish(keys(0, 4), -1, 0, 0);
+    io.orbitkv.channel.Memory.putLong(
+        engine.table.memory(), 512 + 192L * op.slot, 0x1234_5678_9abcL);
+    core.recheckGrants(engine.slot, 0);
+    assertThat(events).anyMatch(e -> e.startsWith("violation " + engine.slot));
+    assertThat(core.stats(0).retainedOperations()).isEqualTo(1); // granted counts as Active
+    core.processExited(engine.slot, 0);
+    assertThat(core.stats(0).poolUsedBytes()).isZero();
+    publish(neighbour, keys(0, 4), -1, 0);
+    assertThat(core.stats(0).residentBlocks()).isEqualTo(4);
+  }
+
+  @Test
+  void shouldRevokeAtUnregisterWhatWasNotBegun() {
+    start(4 << 20, 4 << 20);
+    EngineModel engine = engine("a", 1, 65_536);
+    EngineModel.Op granted = engine.publish(keys(0, 4), -1, 0, 0);
+    EngineModel.Op active = engine.publish(keys(10, 4), -1, 0, 0);
+    engine.step(active);
+    core.unregister(engine.slot, engine.registrationId, engine.generation, 0);
+    assertThat(engine.table.status(granted.slot)).isEqualTo(Status.STALE_REGISTRATION);
+    assertThat(events).doesNotContain("unregistered " + engine.slot);
+    finish(engine, active);
+    assertThat(events).contains("unregistered " + engine.slot);
+    EngineModel.Op late = engine.publish(keys(20, 1), -1, 0, 0);
+    assertThat(engine.table.status(late.slot)).isEqualTo(Status.STALE_REGISTRATION);
+  }
+
+  @Test
+  void shouldEndWhatIsPendingAtStop() {
+    start(4 << 20, 4 << 20);
+    EngineModel engine = engine("a", 1, 65_536);
+    EngineModel.Op granted = engine.publish(keys(0, 4), -1, 0, 0);
+    EngineModel.Op active = engine.publish(keys(10, 4), -1, 0, 0);
+    engine.step(active);
+    core.beginStop(0);
+    assertThat(engine.table.status(granted.slot)).isEqualTo(Status.STOPPING);
+    assertThat(core.isQuiescent()).isFalse();
+    finish(engine, active);
+    assertThat(core.isQuiescent()).isTrue();
+  }
+
+  @Test
+  void shouldEndLeasesByAgeAndByAsker() {
+    start(4 << 20, 4 << 20);
+    EngineModel engine = engine("a", 1, 65_536);
+    EngineModel other = engine("a", 1, 65_536);
+    publish(engine, keys(0, 4), -1, 0);
+    engine.lookup(keys(0, 4), LookupRequest.PREFIX, 0);
+    core.tick(CoreConfig.DEFAULT_LEASE_AGE_NS - 1);
+    assertThat(core.stats(0).leases()).isEqualTo(1);
+    core.tick(CoreConfig.DEFAULT_LEASE_AGE_NS);
+    assertThat(core.stats(0).leases()).isZero();
+    other.lookup(keys(0, 4), LookupRequest.PREFIX, 0);
+    core.sessionLost(other.slot, 0);
+    assertThat(core.stats(0).pinRefs()).isZero();
+  }
+
+  @Test
+  void shouldRefuseASecondHolderOfAnInstanceAndRank() {
+    start(4 << 20, 4 << 20);
+    EngineModel engine = engine("a", 1, 65_536);
+    RegistrationRequest same =
+        new RegistrationRequest(
+            engine.namespace,
+            32,
+            engine.slot,
+            0,
+            0,
+            List.of(new RegistrationRequest.Group(0, 65_536, 1)),
+            false,
+            true);
+    assertThatThrownBy(() -> core.register(engine.slot, same, 0))
+        .isInstanceOf(CoreException.class)
+        .hasMessageContaining("pid=" + (1000 + engine.slot));
+  }
+
+  @Test
+  void shouldRefuseABlockLargerThanASlab() {
+    start(4 << 20, 4 << 20);
+    assertThatThrownBy(() -> engine("a", 1, SLAB + 1))
+        .isInstanceOf(CoreException.class)
+        .hasMessageContaining("limit of this pool=" + SLAB);
+  }
+
+  @Test
+  void shouldFindEveryKeyAmongManyAndNoOther() {
+    start(64L << 20, 64L << 20);
+    EngineModel engine = engine("a", 1, 512);
+    for (int i = 0; i < 100_000; i += 1000) {
+      publish(engine, keys(i, 1000), i == 0 ? -1 : i - 1, i);
+    }
+    for (int i = 0; i < 200_000; i += 10_000) {
+      EngineModel.Held held = engine.lookup(keys(i, 10_000), LookupRequest.CANDIDATES, 0);
+      assertThat(held.keys()).hasSize(i < 100_000 ? 10_000 : 0);
+    }
+    CoreStats stats = core.stats(0);
+    assertThat(stats.metadataBytes() / stats.residentBlocks()).isLessThanOrEqualTo(96);
+  }
+}

@@ -1,0 +1,309 @@
+package io.orbitkv.testsupport;
+
+import io.orbitkv.channel.proto.StateFields;
+import io.orbitkv.client.BlockHashes;
+import io.orbitkv.client.ClientConfig;
+import io.orbitkv.client.Fence;
+import io.orbitkv.client.GroupSpec;
+import io.orbitkv.client.Lease;
+import io.orbitkv.client.LookupRequestSpec;
+import io.orbitkv.client.LookupResult;
+import io.orbitkv.client.OrbitKvClient;
+import io.orbitkv.client.OrbitKvException;
+import io.orbitkv.client.PausePoints;
+import io.orbitkv.client.PublishHandle;
+import io.orbitkv.client.PublishItem;
+import io.orbitkv.client.PublishResult;
+import io.orbitkv.client.Registration;
+import io.orbitkv.client.RegistrationSpec;
+import io.orbitkv.client.RestoreHandle;
+import io.orbitkv.client.RestoreItem;
+import io.orbitkv.client.RestoreResult;
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.io.PrintStream;
+import java.lang.foreign.Arena;
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.Linker;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.lang.invoke.MethodHandle;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+
+/**
+ * An engine that obeys lines on standard input and answers each with one line. Commands:
+ *
+ * <pre>
+ * publish FIRST COUNT   stored=S held=H refused=R status=X
+ * lookup FIRST COUNT    found=N            keeps the lease
+ * restore               delivered=N wrong=W status=X    of the kept lease
+ * release               released
+ * pause POINT           armed              the next operation says "paused" there and stays until "resume"
+ * background COMMAND    started            runs publish or restore on another thread; "result" waits for its answer
+ * result                what the background command answered
+ * fork                  pid=P              a forked child of this process that does nothing
+ * ping                  pong
+ * </pre>
+ *
+ * A failure is answered with {@code error=STATUS message}.
+ */
+public final class EngineMain {
+  /** Bytes of a block. */
+  public static final int BLOCK_BYTES = 64 << 10;
+
+  /** Pages of the engine. */
+  public static final int PAGES = 512;
+
+  private static final Duration BOUND = Duration.ofSeconds(30);
+
+  private final PrintStream out = new PrintStream(System.out, true, StandardCharsets.UTF_8);
+  private final MemorySegment pages = Arena.global().allocate((long) PAGES * BLOCK_BYTES, 4096);
+  private final OrbitKvClient client;
+  private final Registration registration;
+  private volatile CountDownLatch resume = new CountDownLatch(1);
+  private volatile String pausePoint = "";
+  private Lease lease;
+  private long leaseFirst;
+  private Thread background;
+  private volatile String backgroundAnswer;
+
+  private EngineMain(Path socket, String instance) {
+    client =
+        OrbitKvClient.connect(
+            ClientConfig.builder()
+                .socket(socket)
+                .instanceId(instance)
+                .clientName("test engine")
+                .timeout(Duration.ofSeconds(5))
+                .build());
+    registration =
+        client.register(
+            new RegistrationSpec(
+                state(), List.of(GroupSpec.contiguous(pages, BLOCK_BYTES, PAGES)), false));
+    PausePoints.onReached(this::reached);
+  }
+
+  private static StateFields state() {
+    return StateFields.newBuilder()
+        .setModel("test")
+        .setComputeDtype("bf16")
+        .setKvDtype("bf16")
+        .setLayout("layer-page")
+        .setBlockTokens(16)
+        .setTpSize(1)
+        .setPpSize(1)
+        .setDcpSize(1)
+        .setHashScheme("test")
+        .setHashBytes(32)
+        .setEngine("test")
+        .build();
+  }
+
+  /** Runs until its input ends. Arguments: socket, instance. */
+  public static void main(String[] args) throws IOException {
+    EngineMain engine = new EngineMain(Path.of(args[0]), args[1]);
+    engine.out.println("ready");
+    BufferedReader in =
+        new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+    for (String line = in.readLine(); line != null; line = in.readLine()) {
+      engine.out.println(engine.answer(line));
+    }
+    engine.client.close();
+  }
+
+  private void reached(String point) {
+    if (!point.equals(pausePoint)) {
+      return;
+    }
+    pausePoint = "";
+    out.println("paused " + point);
+    try {
+      resume.await();
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  private String answer(String line) {
+    try {
+      return execute(line.split(" "));
+    } catch (OrbitKvException e) {
+      return "error=" + e.status() + " " + e.getMessage();
+    } catch (RuntimeException e) {
+      return "error=UNEXPECTED " + e;
+    }
+  }
+
+  private String execute(String[] words) {
+    return switch (words[0]) {
+      case "publish" -> publish(Long.parseLong(words[1]), Integer.parseInt(words[2]));
+      case "lookup" -> lookup(Long.parseLong(words[1]), Integer.parseInt(words[2]));
+      case "restore" -> restore();
+      case "release" -> client.release(lease) ? "released" : "ended";
+      case "pause" -> {
+        pausePoint = words[1];
+        resume = new CountDownLatch(1);
+        yield "armed";
+      }
+      case "resume" -> {
+        resume.countDown();
+        yield "resumed";
+      }
+      case "background" -> inBackground(line(words));
+      case "result" -> result();
+      case "fork" -> "pid=" + fork();
+      case "ping" -> {
+        client.ping();
+        yield "pong";
+      }
+      default -> throw new IllegalArgumentException("unknown command " + words[0]);
+    };
+  }
+
+  private static String line(String[] words) {
+    return String.join(" ", List.of(words).subList(1, words.length));
+  }
+
+  private String inBackground(String line) {
+    background = new Thread(() -> backgroundAnswer = answer(line), "test-background");
+    background.setDaemon(true);
+    background.start();
+    return "started";
+  }
+
+  private String result() {
+    try {
+      return background.join(BOUND) ? backgroundAnswer : "error=PENDING after " + BOUND;
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      return "error=INTERRUPTED";
+    }
+  }
+
+  /** The hash of a block; its content follows from the key alone. */
+  private static BlockHashes hashes(long first, int count) {
+    List<byte[]> hashes = new ArrayList<>();
+    for (int i = 0; i < count; i++) {
+      byte[] hash = new byte[32];
+      MemorySegment.ofArray(hash).set(ValueLayout.JAVA_LONG_UNALIGNED, 0, mix(first + i));
+      MemorySegment.ofArray(hash).set(ValueLayout.JAVA_LONG_UNALIGNED, 24, first + i);
+      hashes.add(hash);
+    }
+    return BlockHashes.of(hashes);
+  }
+
+  private static long mix(long value) {
+    long z = (value + 1) * 0x9e37_79b9_7f4a_7c15L;
+    z = (z ^ (z >>> 30)) * 0xbf58_476d_1ce4_e5b9L;
+    return z ^ (z >>> 27);
+  }
+
+  private static long word(long key, long index) {
+    return mix(key * 1_000_003 + index);
+  }
+
+  private void fill(int page, long key) {
+    for (long i = 0; i < BLOCK_BYTES / 8; i++) {
+      pages.set(ValueLayout.JAVA_LONG, (long) page * BLOCK_BYTES + 8 * i, word(key, i));
+    }
+  }
+
+  private int wrongWords(int page, long key) {
+    int wrong = 0;
+    for (long i = 0; i < BLOCK_BYTES / 8; i++) {
+      if (pages.get(ValueLayout.JAVA_LONG, (long) page * BLOCK_BYTES + 8 * i) != word(key, i)) {
+        wrong++;
+      }
+    }
+    return wrong;
+  }
+
+  private static int[] pageNumbers(int count) {
+    int[] numbers = new int[count];
+    for (int i = 0; i < count; i++) {
+      numbers[i] = i;
+    }
+    return numbers;
+  }
+
+  private String publish(long first, int count) {
+    for (int i = 0; i < count; i++) {
+      fill(i, first + i);
+    }
+    PublishHandle handle =
+        registration.publish(
+            List.of(new PublishItem(0, 0, null, hashes(first, count), pageNumbers(count))),
+            Fence.done());
+    PublishResult result = handle.await(BOUND);
+    if (result == null) {
+      return "error=PENDING after " + BOUND;
+    }
+    return "stored=%d held=%d refused=%d status=%s"
+        .formatted(result.stored(), result.held(), result.refused(), result.status());
+  }
+
+  private String lookup(long first, int count) {
+    LookupResult result =
+        client.lookup(LookupRequestSpec.prefix(registration.namespace(), hashes(first, count)));
+    lease = result.leases().isEmpty() ? null : result.leases().getFirst();
+    leaseFirst = first;
+    return "found=" + result.prefix();
+  }
+
+  private String restore() {
+    int count = lease.blocks();
+    pages.asSlice(0, (long) count * BLOCK_BYTES).fill((byte) 0x5a);
+    RestoreHandle handle =
+        registration.restore(List.of(RestoreItem.of(lease, pageNumbers(count))), Fence.done());
+    RestoreResult result = handle.await(BOUND);
+    if (result == null) {
+      return "error=PENDING after " + BOUND;
+    }
+    int wrong = 0;
+    int delivered = 0;
+    for (int i = 0; i < count; i++) {
+      if (!result.notDelivered().get(i)) {
+        delivered++;
+        wrong += wrongWords(i, leaseFirst + i);
+      }
+    }
+    return "delivered=%d wrong=%d status=%s".formatted(delivered, wrong, result.status());
+  }
+
+  /**
+   * Forks a child that calls pause(2) and nothing of this JVM. clone(2) without CLONE_VM copies the
+   * address space as fork(2) does.
+   */
+  @SuppressWarnings("restricted")
+  private static int fork() {
+    Linker linker = Linker.nativeLinker();
+    MethodHandle clone =
+        linker.downcallHandle(
+            linker.defaultLookup().findOrThrow("clone"),
+            FunctionDescriptor.of(
+                ValueLayout.JAVA_INT,
+                ValueLayout.ADDRESS,
+                ValueLayout.ADDRESS,
+                ValueLayout.JAVA_INT,
+                ValueLayout.ADDRESS),
+            Linker.Option.firstVariadicArg(4));
+    int sigchld = 17;
+    MemorySegment stack = Arena.global().allocate(64 << 10, 16);
+    try {
+      return (int)
+          clone.invokeExact(
+              linker.defaultLookup().findOrThrow("pause"),
+              stack.asSlice(stack.byteSize() - 4096),
+              sigchld,
+              MemorySegment.NULL);
+    } catch (Throwable t) {
+      throw new IllegalStateException("clone", t);
+    }
+  }
+}
