@@ -108,7 +108,7 @@ final class ManagerCommand implements Callable<Integer> {
   @Spec private CommandSpec spec;
 
   @Override
-  public Integer call() throws IOException {
+  public Integer call() throws IOException, InterruptedException {
     System.setProperty("orbitkv.log.level", logLevel.name());
     ManagerConfig config = config();
     try (Manager manager = Manager.start(config)) {
