@@ -66,6 +66,13 @@ final class CopyAgents implements WakeUps {
     unpark();
   }
 
+  /** The session is over: whoever sleeps on a wake-up looks at once. */
+  void sessionEnded() {
+    restoreWake.signal();
+    publishWake.signal();
+    kickAgents();
+  }
+
   private void unpark() {
     for (Thread thread : threads) {
       LockSupport.unpark(thread);

@@ -5,6 +5,7 @@ import io.orbitkv.channel.ChannelDescriptor;
 import io.orbitkv.channel.Command;
 import io.orbitkv.channel.CommandRing;
 import io.orbitkv.channel.GrantTable;
+import io.orbitkv.channel.GrantWord;
 import io.orbitkv.channel.Memory;
 import io.orbitkv.channel.Opcode;
 import io.orbitkv.channel.Protocol;
@@ -223,8 +224,7 @@ final class EngineSession {
       publishReplyData = Arena.ofAuto().allocate(PUBLISH_REPLY_BYTES, Long.BYTES);
     }
     int length = publishReplyBytes.take(publishReply, publishReplyData);
-    EngineOperation operation =
-        operations.get(io.orbitkv.channel.GrantWord.slotOf(publishReply.requestId));
+    EngineOperation operation = operations.get(GrantWord.slotOf(publishReply.requestId));
     if (operation == null || operation.operationId() != publishReply.requestId) {
       return;
     }

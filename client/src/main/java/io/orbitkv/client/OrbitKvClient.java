@@ -77,7 +77,7 @@ public final class OrbitKvClient implements AutoCloseable {
       CopyAgents workers = agents;
       if (calls != null && workers != null) {
         calls.wakeAll();
-        workers.kickAgents();
+        workers.sessionEnded();
       }
     }
 

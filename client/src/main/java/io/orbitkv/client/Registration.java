@@ -3,6 +3,7 @@ package io.orbitkv.client;
 import io.orbitkv.channel.GrantTable;
 import io.orbitkv.channel.Protocol;
 import io.orbitkv.channel.Status;
+import java.lang.foreign.MemorySegment;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -23,7 +24,7 @@ public final class Registration implements AutoCloseable {
   private final GroupMemory[] groups;
   private final PageClaims[] claims;
   private final Arenas arenas;
-  private final java.lang.foreign.MemorySegment[] segments;
+  private final MemorySegment[] segments;
   private final CopyTools.Pool tools;
   private final Set<EngineOperation> operations = ConcurrentHashMap.newKeySet();
   private volatile boolean closing;
@@ -253,9 +254,23 @@ public final class Registration implements AutoCloseable {
     }
   }
 
+  /** Acknowledges an operation that has been reaped; true when nothing is left of it. */
+  private static boolean settle(EngineOperation operation) {
+    if (operation.isDone() && !operation.isSettled() && operation.tryDrive()) {
+      try {
+        while (operation.step(System.nanoTime())) {
+          Thread.onSpinWait();
+        }
+      } finally {
+        operation.endDrive();
+      }
+    }
+    return operation.isSettled();
+  }
+
   /** Reserves a record and submits the command on this thread. */
   private void submit(EngineOperation operation) {
-    operations.removeIf(EngineOperation::isSettled);
+    operations.removeIf(Registration::settle); // records return as fast as they are taken
     operations.add(operation);
     if (closing) {
       operation.cancel(Status.UNKNOWN_REGISTRATION, "registration=" + id + " is closed");

@@ -9,5 +9,10 @@
  * io.orbitkv.client.PublishHandle} stores blocks. Copies run on the client's own threads, or on a
  * caller that waits. Every wait has a bound, and every failure is an {@link
  * io.orbitkv.client.OrbitKvException} with a status.
+ *
+ * <p>Inside, {@link io.orbitkv.client.EngineSession} and {@link io.orbitkv.client.EngineOperation}
+ * are the state machine, without threads and system calls; {@link io.orbitkv.client.CopyAgents},
+ * {@link io.orbitkv.client.QueryCalls} and {@link io.orbitkv.client.Lifecycle} are the edge around
+ * it.
  */
 package io.orbitkv.client;

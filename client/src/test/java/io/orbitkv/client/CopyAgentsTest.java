@@ -1,0 +1,147 @@
+package io.orbitkv.client;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.orbitkv.channel.ChannelDescriptor;
+import io.orbitkv.channel.GrantState;
+import io.orbitkv.channel.Memory;
+import io.orbitkv.channel.Status;
+import io.orbitkv.linux.EventFd;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+@Timeout(60)
+class CopyAgentsTest {
+  private static final Duration BOUND = Duration.ofSeconds(20);
+  private static final int BLOCK_BYTES = 4096;
+
+  private final FakeManager manager = new FakeManager();
+  private final EventFd restoreWake = EventFd.create();
+  private final EventFd publishWake = EventFd.create();
+  private final CopyAgents agents = new CopyAgents(manager.session, restoreWake, publishWake);
+  private final MemorySegment engine = Arena.ofAuto().allocate(1 << 20, 64);
+  private final GroupMemory group =
+      GroupMemory.of(GroupSpec.contiguous(engine, BLOCK_BYTES, 16), true);
+  private final PageClaims[] claims = {PageClaims.enter(group.address())};
+  private final CopyTools.Pool tools = new CopyTools.Pool(manager.arenas);
+
+  @BeforeEach
+  void startAgents() {
+    agents.start(new QueryCalls(manager.session, agents, 1000), 2, "test");
+    manager.arenas[0].fill((byte) 7);
+  }
+
+  @AfterEach
+  void stopAgents() {
+    assertThat(agents.close(BOUND.toNanos())).isTrue();
+    claims[0].leave();
+    restoreWake.close();
+    publishWake.close();
+  }
+
+  private RestoreOperation submit(Fence fence, int page) {
+    int[] pages = {page};
+    claims[0].claim(pages);
+    Target.Builder target = new Target.Builder(new GroupMemory[] {group}, 1);
+    target.add(0, pages);
+    Lease lease = new Lease(1, FakeManager.EPOCH, 0, 0, 1);
+    RestoreOperation operation =
+        new RestoreOperation(
+            manager.session,
+            new RestoreSpan(0, 1, List.of(RestoreItem.of(lease, pages))),
+            fence,
+            BOUND.toNanos(),
+            target.build(),
+            manager.arenas,
+            tools,
+            claims,
+            false);
+    assertThat(operation.tryDrive()).isTrue();
+    operation.step(System.nanoTime());
+    operation.step(System.nanoTime());
+    operation.endDrive();
+    agents.submitted();
+    return operation;
+  }
+
+  private void grant(RestoreOperation operation, int page) {
+    manager.move(operation.operationId(), GrantState.PREPARING);
+    manager.plan(0, 0, 0, page, 0, BLOCK_BYTES, 0);
+    manager.grant(operation.operationId(), 1);
+    int sleeps = Memory.getIntVolatile(manager.channel, ChannelDescriptor.RESTORE_SLEEPS_OFFSET);
+    if (sleeps != 0) {
+      restoreWake.signal();
+    }
+  }
+
+  private void awaitDone(EngineOperation operation) throws InterruptedException {
+    operation.awaitUntil(operation::isDone, BOUND.toNanos());
+    assertThat(operation.isDone()).isTrue();
+  }
+
+  @Test
+  void shouldFinishAnOperationThatNobodyWaitsFor() throws InterruptedException {
+    RestoreOperation operation = submit(Fence.done(), 3);
+    grant(operation, 3);
+    awaitDone(operation);
+    assertThat(operation.result().status()).isEqualTo(Status.OK);
+    assertThat(engine.get(java.lang.foreign.ValueLayout.JAVA_BYTE, 3 * BLOCK_BYTES))
+        .isEqualTo((byte) 7);
+    manager.reap(operation.operationId(), Status.OK, 0, 0, 0);
+    agents.kickAgents();
+    operation.awaitUntil(operation::isSettled, BOUND.toNanos());
+    assertThat(manager.state(operation.operationId())).isEqualTo(GrantState.ACKNOWLEDGED);
+  }
+
+  @Test
+  void shouldLetACallerWorkWhileItWaits() {
+    RestoreOperation operation = submit(Fence.done(), 4);
+    RestoreHandle handle =
+        new RestoreHandle(
+            operation, new OperationHandle(operation, agents, TimeUnit.SECONDS.toNanos(1)));
+    assertThat(handle.await(Duration.ofMillis(5))).as("pending").isNull();
+    assertThat(handle.pagesFree()).isFalse();
+    grant(operation, 4);
+    assertThat(handle.await(BOUND).status()).isEqualTo(Status.OK);
+    assertThat(handle.awaitLayer(0, BOUND)).isTrue();
+    assertThat(handle.awaitLayer(1, BOUND)).isFalse();
+    assertThat(handle.pagesFree()).isTrue();
+  }
+
+  @Test
+  void shouldLookAtFencesWithoutAnySignal() throws InterruptedException {
+    boolean[] fence = {false};
+    RestoreOperation operation =
+        submit(
+            () -> {
+              synchronized (fence) {
+                return fence[0];
+              }
+            },
+            5);
+    grant(operation, 5);
+    operation.awaitUntil(operation::awaitsFence, TimeUnit.MILLISECONDS.toNanos(20));
+    assertThat(operation.isDone()).isFalse();
+    synchronized (fence) {
+      fence[0] = true;
+    }
+    awaitDone(operation);
+    assertThat(operation.result().status()).isEqualTo(Status.OK);
+  }
+
+  @Test
+  void shouldEndPendingOperationsWithTheSession() throws InterruptedException {
+    RestoreOperation operation = submit(Fence.done(), 6);
+    manager.session.end("test");
+    agents.sessionEnded();
+    awaitDone(operation);
+    assertThat(operation.result().status()).isEqualTo(Status.SESSION_ENDED);
+  }
+}
