@@ -37,7 +37,6 @@ class ModuleArrowsTest {
     "manager,     core channel device linux",
     "bench,       manager client channel linux",
     "app,         bench manager client core device channel linux",
-    "testsupport, app bench manager client core device channel linux",
   })
   void shouldUseOnlyModulesBelow(String module, String used) {
     Stream<String> below = Arrays.stream(used.split(" ")).filter(name -> !name.isEmpty());
