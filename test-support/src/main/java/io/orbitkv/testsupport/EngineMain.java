@@ -76,12 +76,11 @@ public final class EngineMain {
   private EngineMain(Path socket, String instance) {
     client =
         OrbitKvClient.connect(
-            ClientConfig.builder()
-                .socket(socket)
-                .instanceId(instance)
-                .clientName("test engine")
-                .timeout(Duration.ofSeconds(5))
-                .build());
+            ClientConfig.defaults()
+                .withSocket(socket)
+                .withInstanceId(instance)
+                .withClientName("test engine")
+                .withTimeout(Duration.ofSeconds(5)));
     registration =
         client.register(
             new RegistrationSpec(

@@ -1,0 +1,154 @@
+package io.orbitkv.system;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.orbitkv.testsupport.EngineMain;
+import io.orbitkv.testsupport.ProcFs;
+import io.orbitkv.testsupport.TestEngine;
+import java.io.IOException;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Engine and Manager are killed at named points; nothing is lost that was stored, nothing is held for the dead. */
+class ProcessDeathTest {
+  private static final int BLOCKS = 64;
+
+  @Test
+  void shouldRestoreInAnotherProcessWhatOnePublished() throws IOException {
+    try (TestManager manager = TestManager.start();
+        TestEngine one = TestEngine.start(manager.socket(), "one");
+        TestEngine two = TestEngine.start(manager.socket(), "two")) {
+      assertThat(one.ask("publish 0 " + BLOCKS)).isEqualTo("stored=64 held=0 refused=0 status=OK");
+      assertThat(one.ask("publish 0 " + BLOCKS)).isEqualTo("stored=0 held=64 refused=0 status=OK");
+      assertThat(two.ask("lookup 0 100")).isEqualTo("found=64");
+      assertThat(two.ask("restore")).isEqualTo("delivered=64 wrong=0 status=OK");
+      assertThat(two.ask("restore")).startsWith("error=LEASE_ENDED").as("a lease serves once");
+      manager.awaitBaseline(2);
+    }
+  }
+
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "restore.reserved",
+        "restore.granted",
+        "restore.active",
+        "restore.copied",
+        "restore.drained",
+        "publish.reserved",
+        "publish.granted",
+        "publish.active",
+        "publish.copied",
+        "publish.drained"
+      })
+  void shouldGiveEverythingBackWhenAnEngineIsKilled(String point) throws IOException {
+    try (TestManager manager = TestManager.start();
+        TestEngine witness = TestEngine.start(manager.socket(), "witness");
+        TestEngine victim = TestEngine.start(manager.socket(), "victim")) {
+      assertThat(witness.ask("publish 0 " + BLOCKS)).contains("stored=64");
+      if (point.startsWith("restore")) {
+        assertThat(victim.ask("lookup 0 " + BLOCKS)).isEqualTo("found=64");
+        victim.holdAt(point, "restore");
+      } else {
+        victim.holdAt(point, "publish 1000 " + BLOCKS);
+      }
+      victim.kill();
+      manager.awaitBaseline(1);
+      assertThat(ProcFs.maps(manager.pid(), "memfd:orbitkv")).hasSize(3); // one arena, one session
+      assertThat(witness.ask("lookup 0 " + BLOCKS)).isEqualTo("found=64");
+      assertThat(witness.ask("restore")).isEqualTo("delivered=64 wrong=0 status=OK");
+      int visible = point.equals("publish.drained") ? BLOCKS : 0; // what drained whole is sealed
+      assertThat(witness.ask("lookup 1000 " + BLOCKS)).isEqualTo("found=" + visible);
+      if (visible > 0) {
+        assertThat(witness.ask("restore")).isEqualTo("delivered=64 wrong=0 status=OK");
+      }
+      manager.awaitBaseline(1);
+    }
+  }
+
+  @Test
+  void shouldGiveBackTheLeasesOfAKilledEngine() throws IOException {
+    try (TestManager manager = TestManager.start();
+        TestEngine engine = TestEngine.start(manager.socket(), "engine")) {
+      engine.ask("publish 0 " + BLOCKS);
+      engine.ask("lookup 0 " + BLOCKS);
+      assertThat(manager.status().get("lease_bytes").asLong())
+          .isEqualTo((long) BLOCKS * EngineMain.BLOCK_BYTES);
+      engine.kill();
+      manager.awaitBaseline(0);
+    }
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "restore.reserved, status=SESSION_ENDED",
+    "restore.granted, status=SESSION_ENDED",
+    "restore.active, status=SESSION_ENDED",
+    "restore.copied, delivered=64 wrong=0 status=OK",
+    "restore.drained, delivered=64 wrong=0 status=OK",
+    "publish.reserved, status=SESSION_ENDED",
+    "publish.granted, status=SESSION_ENDED",
+    "publish.copied, status=SESSION_ENDED",
+    "publish.drained, status=SESSION_ENDED"
+  })
+  void shouldEndEveryCallTypedWhenTheManagerIsKilled(String point, String outcome)
+      throws IOException {
+    try (TestManager manager = TestManager.start();
+        TestEngine engine = TestEngine.start(manager.socket(), "engine")) {
+      assertThat(engine.ask("publish 0 " + BLOCKS)).contains("stored=64");
+      if (point.startsWith("restore")) {
+        engine.ask("lookup 0 " + BLOCKS);
+        engine.holdAt(point, "restore");
+      } else {
+        engine.holdAt(point, "publish 1000 " + BLOCKS);
+      }
+      manager.kill();
+      assertThat(engine.finishHeld()).contains(outcome);
+      assertThat(engine.ask("ping")).startsWith("error=SESSION_ENDED");
+      assertThat(engine.ask("lookup 0 1")).startsWith("error=SESSION_ENDED");
+      assertThat(engine.ask("publish 0 1")).startsWith("error=SESSION_ENDED");
+      assertThat(engine.isAlive()).isTrue();
+    }
+  }
+
+  @Test
+  void shouldKeepForkedChildrenAwayFromThePool() throws IOException {
+    try (TestManager manager = TestManager.start();
+        TestEngine engine = TestEngine.start(manager.socket(), "engine")) {
+      engine.ask("publish 0 " + BLOCKS);
+      assertThat(ProcFs.maps(engine.pid(), "memfd:orbitkv")).isNotEmpty();
+      long child = Long.parseLong(engine.ask("fork").substring("pid=".length()));
+      try {
+        assertThat(ProcFs.maps(child, "memfd:orbitkv")).isEmpty();
+      } finally {
+        ProcessHandle.of(child).ifPresent(ProcessHandle::destroyForcibly);
+      }
+    }
+  }
+
+  @Test
+  void shouldLeaveNothingOfAnEngineThatClosed() throws IOException {
+    try (TestManager manager = TestManager.start()) {
+      long before = ProcFs.openFiles(manager.pid());
+      for (int i = 0; i < 5; i++) {
+        try (TestEngine engine = TestEngine.start(manager.socket(), "engine")) {
+          assertThat(engine.ask("publish 0 8")).contains("status=OK");
+          engine.stop();
+        }
+        manager.awaitBaseline(0);
+      }
+      manager.await("closed descriptors", status -> openFiles(manager.pid()) <= before);
+      assertThat(ProcFs.maps(manager.pid(), "memfd:orbitkv")).hasSize(1);
+    }
+  }
+
+  private static long openFiles(long pid) {
+    try {
+      return ProcFs.openFiles(pid);
+    } catch (IOException e) {
+      throw new AssertionError(e);
+    }
+  }
+}

@@ -1,0 +1,109 @@
+package io.orbitkv.system;
+
+import io.orbitkv.bench.ManagerProcess;
+import io.orbitkv.client.AdminClient;
+import io.orbitkv.client.OrbitKvException;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.Predicate;
+import tools.jackson.databind.JsonNode;
+import tools.jackson.databind.json.JsonMapper;
+
+/** A Manager process of its own directory, and what it says it holds. */
+final class TestManager implements AutoCloseable {
+  static final long POOL_BYTES = 64L << 20;
+
+  private static final Duration BOUND = Duration.ofSeconds(30);
+  private static final JsonMapper JSON = new JsonMapper();
+
+  private final ManagerProcess process;
+
+  private TestManager(ManagerProcess process) {
+    this.process = process;
+  }
+
+  static TestManager start() throws IOException {
+    return new TestManager(ManagerProcess.start(program(), POOL_BYTES));
+  }
+
+  /** How to run the command line. */
+  static List<String> program() {
+    return List.of(
+        Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+        "-XX:+UseSerialGC",
+        "-Xmx256m",
+        "--enable-native-access=ALL-UNNAMED",
+        "-cp",
+        System.getProperty("java.class.path"),
+        "io.orbitkv.app.Main");
+  }
+
+  Path socket() {
+    return process.socket();
+  }
+
+  long pid() {
+    return process.pid();
+  }
+
+  JsonNode status() {
+    return JSON.readTree(AdminClient.status(socket(), BOUND));
+  }
+
+  /** Waits until the status fulfils a condition, within a bound; returns it. */
+  JsonNode await(String what, Predicate<JsonNode> condition) {
+    long deadline = System.nanoTime() + BOUND.toNanos();
+    JsonNode status = status();
+    while (!condition.test(status)) {
+      if (System.nanoTime() > deadline) {
+        throw new AssertionError("waited " + BOUND + " for " + what + ", status=" + status);
+      }
+      LockSupport.parkNanos(5_000_000);
+      status = status();
+    }
+    return status;
+  }
+
+  /** Waits until nothing is held for an engine and the pool holds resident blocks only. */
+  JsonNode awaitBaseline(int sessions) {
+    return await(
+        "budgets at their baseline",
+        status ->
+            status.get("sessions").asInt() == sessions
+                && status.get("sessions_retained").asInt() == 0
+                && status.get("pin_refs").asLong() == 0
+                && status.get("leases").asInt() == 0
+                && status.get("grants_active").asInt() == 0
+                && status.get("retained_operations").asInt() == 0
+                && status.get("pool_used_bytes").asLong() == status.get("resident_bytes").asLong());
+  }
+
+  /** Ends the Manager as kill -9 does, and waits for its end. */
+  void kill() {
+    ProcessHandle handle = ProcessHandle.of(pid()).orElseThrow();
+    handle.destroyForcibly();
+    try {
+      handle.onExit().get(BOUND.toSeconds(), TimeUnit.SECONDS);
+    } catch (Exception e) {
+      throw new AssertionError("Manager did not end within " + BOUND, e);
+    }
+  }
+
+  boolean answers() {
+    try {
+      status();
+      return true;
+    } catch (OrbitKvException e) {
+      return false;
+    }
+  }
+
+  @Override
+  public void close() {
+    process.close();
+  }
+}
