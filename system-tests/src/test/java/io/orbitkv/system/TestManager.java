@@ -30,6 +30,10 @@ final class TestManager implements AutoCloseable {
     return new TestManager(ManagerProcess.start(program(), POOL_BYTES));
   }
 
+  static TestManager start(long poolMiB) throws IOException {
+    return new TestManager(ManagerProcess.start(program(), poolMiB << 20));
+  }
+
   /** How to run the command line. */
   static List<String> program() {
     return List.of(
