@@ -59,7 +59,7 @@ final class CopyBench implements Benches.Bench {
         cases.add(
             Rounds.run(ROUNDS, side::restoreRate, peer.rate("nt", block))
                 .as(
-                    "restore, blocks of " + size + ", b",
+                    "restore, blocks of " + size + ", beside non-temporal",
                     "GB/s",
                     HIGHER,
                     peer.label(NON_TEMPORAL)));
