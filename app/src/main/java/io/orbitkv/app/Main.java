@@ -35,6 +35,7 @@ public final class Main implements Runnable {
 
   /** Runs a command and ends the JVM with its exit code. */
   public static void main(String... arguments) {
+    EarlyStart.begin(arguments);
     System.exit(commandLine(System.getenv()).execute(arguments));
   }
 

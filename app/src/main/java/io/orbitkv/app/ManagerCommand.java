@@ -1,5 +1,7 @@
 package io.orbitkv.app;
 
+import ch.qos.logback.classic.Level;
+import ch.qos.logback.classic.Logger;
 import io.orbitkv.bench.ManagerProcess;
 import io.orbitkv.linux.MemoryFacts;
 import io.orbitkv.manager.Manager;
@@ -109,7 +111,8 @@ final class ManagerCommand implements Callable<Integer> {
 
   @Override
   public Integer call() throws IOException, InterruptedException {
-    System.setProperty("orbitkv.log.level", logLevel.name());
+    ((Logger) EarlyStart.openLog().getLogger(Logger.ROOT_LOGGER_NAME))
+        .setLevel(Level.toLevel(logLevel.name()));
     ManagerConfig config = config();
     try (Manager manager = Manager.start(config)) {
       Runnable stop = () -> manager.stop(config.drainTimeout());

@@ -107,15 +107,17 @@ final class ChannelBench implements Benches.Bench {
     return ROUND_TRIPS * 1e9 / (System.nanoTime() - start);
   }
 
-  private static BenchCase pingAllocation(Engine engine) {
-    long before = allocatedBytes();
-    for (int i = 0; i < ROUND_TRIPS; i++) {
-      engine.client().ping();
-    }
-    return allocation("empty command, allocated", allocatedBytes() - before);
+  private static BenchCase pingAllocation(Engine engine) throws IOException {
+    return allocation(
+        "empty command, allocated",
+        () -> {
+          for (int i = 0; i < ROUND_TRIPS; i++) {
+            engine.client().ping();
+          }
+        });
   }
 
-  private static BenchCase lookupAllocation(Engine engine) {
+  private static BenchCase lookupAllocation(Engine engine) throws IOException {
     long[] ids = new long[LOOKUP_HASHES];
     Arrays.setAll(ids, i -> i);
     BlockHashes hashes = Mix.hashes(0, ids);
@@ -123,10 +125,9 @@ final class ChannelBench implements Benches.Bench {
     byte[] namespace = engine.namespace();
     long[] lease = new long[2];
     lookups(engine, namespace, hashes, lease, WARM_UP);
-    long before = allocatedBytes();
-    lookups(engine, namespace, hashes, lease, ROUND_TRIPS);
     return allocation(
-        "lookup and release of " + LOOKUP_HASHES + " hashes, allocated", allocatedBytes() - before);
+        "lookup and release of " + LOOKUP_HASHES + " hashes, allocated",
+        () -> lookups(engine, namespace, hashes, lease, ROUND_TRIPS));
   }
 
   private static void lookups(
@@ -144,8 +145,16 @@ final class ChannelBench implements Benches.Bench {
     return ((ThreadMXBean) ManagementFactory.getThreadMXBean()).getTotalThreadAllocatedBytes();
   }
 
-  private static BenchCase allocation(String name, long bytes) {
-    return new BenchCase(
-        name, "B/op", (double) bytes / ROUND_TRIPS, 0.0, "nothing is wanted", LOWER, 1);
+  private static BenchCase allocation(String name, Runnable operations) throws IOException {
+    Rounds rounds =
+        Rounds.run(
+            ROUNDS,
+            () -> {
+              long before = allocatedBytes();
+              operations.run();
+              return (double) (allocatedBytes() - before) / ROUND_TRIPS;
+            },
+            () -> 0);
+    return rounds.as(name, "B/op", LOWER, "nothing is wanted");
   }
 }

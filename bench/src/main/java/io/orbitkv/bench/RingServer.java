@@ -17,7 +17,7 @@ import java.util.concurrent.locks.LockSupport;
  * standard input does.
  */
 public final class RingServer {
-  private static final long IDLE_NS = 20_000_000;
+  private static final long IDLE_NS = 1_000_000;
   private static final long LOOK_NS = 1_000_000;
   private static final int SPINS_BETWEEN_CLOCKS = 1024;
 
