@@ -18,6 +18,7 @@ import java.lang.foreign.ValueLayout;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicLongArray;
 import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 
@@ -39,6 +40,9 @@ final class QueryCalls {
   private static final int MAX_SLEEP_MS = 100;
   private static final int FIRST_DATA_BYTES = 4096;
 
+  /** Looks at the ring between two looks at the clock. */
+  private static final int SPINS_A_LOOK = 16;
+
   /** State bits below the request id in {@link Call#word}. */
   private static final long WAITING = 1;
 
@@ -49,11 +53,10 @@ final class QueryCalls {
   private final WakeUps wakeUps;
   private final long spinNs;
 
-  private final ReentrantLock idleLock = new ReentrantLock();
   private final Call[] calls = new Call[MAX_CALLS];
-  private final int[] idle = new int[MAX_CALLS];
-  private int idleCount = MAX_CALLS;
-  private long nextSequence = 1;
+
+  /** Bit of each call that is taken. */
+  private final AtomicLongArray taken = new AtomicLongArray(MAX_CALLS / Long.SIZE);
 
   private final ReentrantLock baton = new ReentrantLock();
   private final AtomicInteger parked = new AtomicInteger();
@@ -70,7 +73,6 @@ final class QueryCalls {
     this.replyBytes = new ByteRing.Consumer(session.channel(), ChannelDescriptor.QUERY_REPLIES);
     for (int i = 0; i < MAX_CALLS; i++) {
       calls[i] = new Call(i);
-      idle[i] = i;
     }
   }
 
@@ -80,6 +82,7 @@ final class QueryCalls {
     private final AtomicLong word = new AtomicLong();
     private volatile Thread waiter;
     private long requestId;
+    private long sequence;
 
     private byte[] namespace;
     private List<byte[]> namespaces;
@@ -187,28 +190,23 @@ final class QueryCalls {
    * @throws OrbitKvException with {@link Status#LIMIT} when too many wait
    */
   Call take() {
-    idleLock.lock();
-    try {
-      if (idleCount == 0) {
-        throw new OrbitKvException(
-            Status.LIMIT, "queries of the session=" + MAX_CALLS + " all wait");
+    for (int word = 0; word < taken.length(); word++) {
+      for (long bits = taken.get(word); bits != -1L; bits = taken.get(word)) {
+        int bit = Long.numberOfTrailingZeros(~bits);
+        if (taken.compareAndSet(word, bits, bits | (1L << bit))) {
+          Call call = calls[(word << 6) + bit];
+          call.requestId = NO_CALL | (++call.sequence << 8) | call.index;
+          return call;
+        }
       }
-      Call call = calls[idle[--idleCount]];
-      call.requestId = NO_CALL | nextSequence++ << 8 | call.index;
-      return call;
-    } finally {
-      idleLock.unlock();
     }
+    throw new OrbitKvException(Status.LIMIT, "queries of the session=" + MAX_CALLS + " all wait");
   }
 
   /** The caller has read the answer, or has given up. */
   void giveBack(Call call) {
-    idleLock.lock();
-    try {
-      idle[idleCount++] = call.index;
-    } finally {
-      idleLock.unlock();
-    }
+    long bit = 1L << (call.index & 63);
+    taken.getAndAccumulate(call.index >> 6, bit, (bits, mine) -> bits & ~mine);
   }
 
   /**
@@ -273,14 +271,15 @@ final class QueryCalls {
 
   private void readUntilDone(Call call, long began, long timeoutNs) {
     while (true) {
+      for (int spins = 0; spins < SPINS_A_LOOK && !replies.hasNext(); spins++) {
+        Thread.onSpinWait();
+      }
       readReplies();
       long waited = System.nanoTime() - began;
       if (call.isDone() || session.isOver() || waited >= timeoutNs) {
         return;
       }
-      if (waited < spinNs) {
-        Thread.onSpinWait();
-      } else {
+      if (waited >= spinNs) {
         sleep((int) Math.min(MAX_SLEEP_MS, (timeoutNs - waited) / 1_000_000 + 1));
       }
     }

@@ -37,6 +37,7 @@ final class ControlAgent implements CoreOutput, AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(ControlAgent.class);
 
   private static final long SPIN_NS = 25_000;
+  private static final int ROUNDS_A_LOOK = 8;
   private static final long TICK_NS = 1_000_000;
   private static final long RECHECK_NS = 100_000_000;
   private static final int SLEEP_MS = 100;
@@ -272,17 +273,28 @@ final class ControlAgent implements CoreOutput, AutoCloseable {
     while (running) {
       long now = System.nanoTime();
       try {
-        if (doWork(now) > 0) {
+        if (work(now)) {
           lastWorkNs = now;
-        } else if (now - lastWorkNs < SPIN_NS) {
-          Thread.onSpinWait();
-        } else if (sleep()) {
+        } else if (now - lastWorkNs >= SPIN_NS && sleep()) {
           lastWorkNs = System.nanoTime();
         }
       } catch (Throwable t) { // whatever it is, the other sessions must be served
         fault("round of the control thread", t);
       }
     }
+  }
+
+  /**
+   * Goes round until there was something to do, at most a few times between two looks at the clock.
+   */
+  private boolean work(long now) {
+    for (int round = 0; round < ROUNDS_A_LOOK; round++) {
+      if (doWork(now) > 0) {
+        return true;
+      }
+      Thread.onSpinWait();
+    }
+    return false;
   }
 
   private int doWork(long now) {
@@ -482,6 +494,9 @@ final class ControlAgent implements CoreOutput, AutoCloseable {
   public void reply(int session, int ring, Command reply) {
     ControlledSession to = bySlot[session];
     if (!to.byReplyRing(ring).replies.tryWrite(reply)) {
+      if (ring == ChannelDescriptor.PUBLISH_REPLIES) {
+        return; // an engine that reads no replies is told by the record alone
+      }
       throw new IllegalStateException("reply ring=" + ring + " has no room");
     }
     if (ring == ChannelDescriptor.PUBLISH_REPLIES) {
