@@ -389,8 +389,8 @@ final class ControlAgent implements CoreOutput, AutoCloseable {
    */
   private void end(ControlledSession session, SessionEnd reason, String detail) {
     if (session.open) {
+      counters.sessionEnded(reason); // first, so that who sees the end sees the count
       session.close(signaller);
-      counters.sessionEnded(reason);
       logEnd(session, reason, detail);
     }
     try {
@@ -557,8 +557,8 @@ final class ControlAgent implements CoreOutput, AutoCloseable {
   public void violation(int session, String what) {
     ControlledSession from = bySlot[session];
     if (from != null && from.open) {
-      from.close(signaller);
       counters.sessionEnded(SessionEnd.VIOLATION);
+      from.close(signaller);
       logEnd(from, SessionEnd.VIOLATION, what);
     }
   }

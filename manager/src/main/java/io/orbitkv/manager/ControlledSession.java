@@ -70,18 +70,24 @@ final class ControlledSession {
       open = false;
       Memory.putIntVolatile(
           channel, ChannelDescriptor.SESSION_STATE_OFFSET, ChannelDescriptor.CLOSED);
-      signaller.signal(memory.restoreWake());
-      signaller.signal(memory.publishWake());
-      hangUp.run();
+      try {
+        signaller.signal(memory.restoreWake());
+        signaller.signal(memory.publishWake());
+      } finally {
+        hangUp.run();
+      }
     }
   }
 
   /** The session is over for good: whoever waits for a withdrawal learns it here. */
   void settle(Signaller signaller) {
-    close(signaller);
-    withdrawals.values().forEach(withdrawal -> withdrawal.complete(null));
-    withdrawals.clear();
-    settled.complete(null);
+    try {
+      close(signaller);
+    } finally {
+      withdrawals.values().forEach(withdrawal -> withdrawal.complete(null));
+      withdrawals.clear();
+      settled.complete(null);
+    }
   }
 
   /** Requests of one kind and their replies. */
