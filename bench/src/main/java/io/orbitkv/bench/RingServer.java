@@ -48,16 +48,16 @@ public final class RingServer {
     CommandRing.Producer out = new CommandRing.Producer(region, ChannelDescriptor.QUERY_REPLIES);
     Command command = new Command();
     while (true) {
-      if (!answer(in, out, command)) {
+      if (in.hasNext()) {
+        answer(in, out, command);
+      } else {
         LockSupport.parkNanos(LOOK_NS);
       }
     }
   }
 
-  /** Answers until nothing has come for a while; true when anything did. */
-  private static boolean answer(
-      CommandRing.Consumer in, CommandRing.Producer out, Command command) {
-    boolean any = false;
+  /** Answers until nothing has come for a while. */
+  private static void answer(CommandRing.Consumer in, CommandRing.Producer out, Command command) {
     long last = System.nanoTime();
     int spins = 0;
     while (true) {
@@ -65,14 +65,13 @@ public final class RingServer {
         while (!out.tryWrite(command)) {
           Thread.onSpinWait();
         }
-        any = true;
         spins = 0;
       } else {
         Thread.onSpinWait();
         if (++spins == 1) {
           last = System.nanoTime();
         } else if (spins % SPINS_BETWEEN_CLOCKS == 0 && System.nanoTime() - last > IDLE_NS) {
-          return any;
+          return;
         }
       }
     }

@@ -1,5 +1,7 @@
 package io.orbitkv.core;
 
+import io.orbitkv.channel.Memory;
+import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.Map;
@@ -21,6 +23,8 @@ final class BlockPool {
     final int slotBytes;
     final int slotsPerSlab;
     private int firstPartial = NONE;
+    private long used;
+    private long pinned;
 
     SizeClass(int index, int slotBytes, int slotsPerSlab) {
       this.index = index;
@@ -36,7 +40,7 @@ final class BlockPool {
   private final long[] lastAllocation;
   private final SizeClass[] classOfSlab;
   private final long[][] usedBits;
-  private final int[][] rowOfSlot;
+  private final MemorySegment[] rowOfSlot;
   private final int[] used;
   private final int[] firstFreeWord;
   private final int[] pinned;
@@ -47,19 +51,19 @@ final class BlockPool {
   private int freeSlabCount;
   private long usedBytes;
   private final Map<Integer, SizeClass> classes = new HashMap<>();
-  private final IntArrays arrays;
+  private final MetadataMemory memory;
 
-  BlockPool(CoreConfig config, IntArrays arrays) {
+  BlockPool(CoreConfig config) {
     this.slabBytes = config.slabBytes();
     this.capacityBytes = Arrays.stream(config.arenaBytes()).sum();
-    this.arrays = arrays;
+    this.memory = config.memory();
     int slabs = Math.toIntExact(capacityBytes / slabBytes);
     arenaOfSlab = new int[slabs];
     offsetOfSlab = new long[slabs];
     lastAllocation = new long[config.arenaBytes().length];
     classOfSlab = new SizeClass[slabs];
     usedBits = new long[slabs][];
-    rowOfSlot = new int[slabs][];
+    rowOfSlot = new MemorySegment[slabs];
     used = new int[slabs];
     firstFreeWord = new int[slabs];
     pinned = new int[slabs];
@@ -121,7 +125,8 @@ final class BlockPool {
     int slot = (word << 6) + Long.numberOfTrailingZeros(~bits[word]);
     bits[word] |= 1L << slot;
     firstFreeWord[slab] = word;
-    rowOfSlot[slab][slot] = row;
+    Memory.putInt(rowOfSlot[slab], (long) slot * Integer.BYTES, row);
+    size.used++;
     if (++used[slab] == size.slotsPerSlab) {
       unlink(slab, size);
     }
@@ -151,11 +156,10 @@ final class BlockPool {
       link(slab, size);
     }
     usedBytes -= size.slotBytes;
+    size.used--;
     if (used[slab] == 0) {
       unlink(slab, size);
       classOfSlab[slab] = null;
-      arrays.give(rowOfSlot[slab]);
-      rowOfSlot[slab] = null;
       freeSlabs[freeSlabCount++] = slab;
     }
   }
@@ -172,7 +176,9 @@ final class BlockPool {
     if ((size.slotsPerSlab & 63) != 0) {
       bits[words - 1] = -1L << size.slotsPerSlab; // slots that do not exist are never free
     }
-    rowOfSlot[slab] = arrays.take(size.slotsPerSlab);
+    if (rowOfSlot[slab] == null) { // made for the smallest blocks, touched as far as used
+      rowOfSlot[slab] = memory.allocate(slabBytes / SLOT_ALIGNMENT * Integer.BYTES);
+    }
     firstFreeWord[slab] = 0;
     link(slab, size);
   }
@@ -202,6 +208,7 @@ final class BlockPool {
   /** Counts rows of a slab that are pinned. */
   void addPinned(int slab, int delta) {
     pinned[slab] += delta;
+    classOfSlab[slab].pinned += delta;
   }
 
   /** Notes that a row of the slab was used. */
@@ -214,6 +221,17 @@ final class BlockPool {
     return lastTouch[slab];
   }
 
+  /** True when every row of the class is pinned. */
+  static boolean allPinned(SizeClass size) {
+    return size.pinned >= size.used;
+  }
+
+  /** True when a slab holds rows of another class, none of them pinned. */
+  boolean isReclaimable(int slab, SizeClass size) {
+    SizeClass other = classOfSlab[slab];
+    return other != null && other != size && pinned[slab] == 0;
+  }
+
   /**
    * Slab of another class without pinned rows whose latest use is the oldest; -1 when there is
    * none.
@@ -222,11 +240,7 @@ final class BlockPool {
     int coldest = NONE;
     int oldestAge = -1;
     for (int slab = 0; slab < classOfSlab.length; slab++) {
-      SizeClass other = classOfSlab[slab];
-      if (other != null
-          && other != size
-          && pinned[slab] == 0
-          && now - lastTouch[slab] > oldestAge) {
+      if (isReclaimable(slab, size) && now - lastTouch[slab] > oldestAge) {
         oldestAge = now - lastTouch[slab];
         coldest = slab;
       }
@@ -239,7 +253,7 @@ final class BlockPool {
     SizeClass size = classOfSlab[slab];
     boolean taken =
         size != null && slot < size.slotsPerSlab && (usedBits[slab][slot >> 6] & 1L << slot) != 0;
-    return taken ? rowOfSlot[slab][slot] : NONE;
+    return taken ? Memory.getInt(rowOfSlot[slab], (long) slot * Integer.BYTES) : NONE;
   }
 
   SizeClass classOf(int slab) {

@@ -1,6 +1,7 @@
 package io.orbitkv.core;
 
 import io.orbitkv.channel.MissReason;
+import io.orbitkv.channel.Protocol;
 import java.lang.foreign.MemorySegment;
 
 /**
@@ -9,13 +10,18 @@ import java.lang.foreign.MemorySegment;
  * are evicted.
  */
 final class BlockStore {
+  /**
+   * Operations within which a chain counts as just touched: the resident blocks shifted by this.
+   */
+  private static final int RECENT_SHIFT = 6;
+
   private final BlockPool pool;
   private final BlockIndex index;
   private final EvictionPolicy policy;
   private final MissHistory history;
   private final Namespaces namespaces;
   private int now;
-  private boolean coldestKnown;
+  private BlockPool.SizeClass coldestFor;
   private int coldest;
 
   private long pinnedRows;
@@ -26,9 +32,9 @@ final class BlockStore {
   long evictions;
   long evictedBytes;
 
-  BlockStore(CoreConfig config, IntArrays arrays, Namespaces namespaces) {
+  BlockStore(CoreConfig config, Namespaces namespaces) {
     this.namespaces = namespaces;
-    this.pool = new BlockPool(config, arrays);
+    this.pool = new BlockPool(config);
     long maxRows = Math.min(pool.capacityBytes() / BlockPool.SLOT_ALIGNMENT, 1 << 30);
     this.index = new BlockIndex(maxRows, config.memory());
     this.policy = new ChainLru(maxRows, config.memory(), index);
@@ -38,7 +44,7 @@ final class BlockStore {
   /** Begins an operation: everything it uses is newer than all before. */
   void nextOperation() {
     now++;
-    coldestKnown = false;
+    coldestFor = null;
   }
 
   private BlockPool.SizeClass sizeOf(int row) {
@@ -66,16 +72,18 @@ final class BlockStore {
   }
 
   private boolean makeRoom(BlockPool.SizeClass size) {
-    if (!coldestKnown) { // looked for once an operation
+    if (coldestFor != size) { // looked for once an operation and block size
       coldest = pool.classCount() > 1 ? pool.coldestSlabOfOthers(size, now) : -1;
-      coldestKnown = true;
+      coldestFor = size;
     }
-    int victim = policy.victim(size.index);
+    int victim = BlockPool.allPinned(size) ? -1 : policy.victim(size.index);
     boolean othersColder =
-        coldest >= 0 && (victim < 0 || now - pool.lastTouch(coldest) > now - policy.stamp(victim));
+        coldest >= 0
+            && pool.isReclaimable(coldest, size)
+            && (victim < 0 || now - pool.lastTouch(coldest) > now - policy.stamp(victim));
     if (othersColder) {
       evictSlab(coldest);
-      coldestKnown = false;
+      coldestFor = null;
       return true;
     }
     if (victim < 0) {
@@ -204,10 +212,19 @@ final class BlockStore {
     free(row);
   }
 
-  /** Touches a chain from this row to its head, so that heads stay newer than tails. */
-  void touchAncestors(int row) {
-    for (int at = row; at >= 0; at = policy.parent(at)) {
+  /**
+   * Touches a chain from this row to its head, so that heads stay newer than tails. A chain that
+   * was touched not long ago is left in its place: that costs little age and saves the walk for
+   * each block that grows it.
+   */
+  void touchChain(int row) {
+    if (now - policy.stamp(row) <= index.resident() >> RECENT_SHIFT) {
+      return;
+    }
+    int at = row;
+    for (int i = 0; at >= 0 && i < Protocol.MAX_HASHES; i++) {
       touchOne(at);
+      at = policy.parent(at);
     }
   }
 

@@ -43,7 +43,7 @@ public final class CacheCore {
   public CacheCore(CoreConfig config, long epochLow, CoreOutput output) {
     this.output = output;
     this.epochLow = epochLow;
-    this.store = new BlockStore(config, arrays, namespaces);
+    this.store = new BlockStore(config, namespaces);
     this.leases = new Leases(config, store, arrays);
     this.operations = new Operations(store, leases, arrays, output, this::operationSettled);
     this.lookups = new Lookups(config, store, leases, namespaces, arrays, output);
@@ -246,13 +246,20 @@ public final class CacheCore {
       case Opcode.PUBLISH -> operations.claimPublish(from, command, data, length, registrations);
       case Opcode.RELEASE -> answer(from, replyRing, command, release(from, command.scalar0));
       case Opcode.CANCEL_QUERY -> {
-        leases.endQuery(from, command.scalar0, (int) command.scalar1);
-        answer(from, replyRing, command, Status.OK);
+        answer(from, replyRing, command, cancelQuery(from, command.scalar0, (int) command.scalar1));
       }
       default ->
           throw new ProtocolException(
               Status.INVALID, "command: opcode=" + command.opcode + " is unknown");
     }
+  }
+
+  private Status cancelQuery(Session from, long queryId, int revision) {
+    if (queryId == 0) { // the id of lookups without identity
+      return Status.INVALID;
+    }
+    leases.endQuery(from, queryId, revision);
+    return Status.OK;
   }
 
   private Status release(Session from, long leaseId) {
@@ -367,9 +374,14 @@ public final class CacheCore {
     }
   }
 
-  /** True when no operation is between Preparing and settled. */
+  /** True when no operation of an open session is between Preparing and settled. */
   public boolean isQuiescent() {
-    return operations.active == 0;
+    for (Session session : sessions) {
+      if (session != null && !session.lost && session.unsettled > 0) {
+        return false;
+      }
+    }
+    return true;
   }
 
   // ---- statistics ----

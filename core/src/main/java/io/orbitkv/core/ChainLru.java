@@ -5,21 +5,25 @@ import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 
 /**
- * Least recently used first, one list a size class. Users touch a chain from its tail to its head,
- * so that of equally old blocks the tail goes before the head: what is left of a chain is always a
- * prefix, and a prefix can be restored.
+ * Least recently used first, one list a size class, with each block before its parent: what a user
+ * touches he touches from the tail of a chain to its head, and a new block takes its place just
+ * before its parent. So the tail goes before the head, what is left of a chain is a prefix, and a
+ * prefix can be restored.
  *
  * <pre>
  * offset  bytes  field
  *      0      4  older      row next to go, plus one
  *      4      4  newer      row that goes after this one, plus one
  *      8      4  parent     row before this one in its chain, plus one
- *     12      4  parentTag  low half of the parent's allocation id: tells whether the row is still the parent
+ *     12      4  parentTag  from the parent's allocation id: tells whether the row is still the parent
  *     16      4  stamp      time of the latest use, in operations
  * </pre>
  */
 final class ChainLru implements EvictionPolicy {
   static final int ROW_BYTES = 20;
+
+  /** Most pinned rows that one search for a victim passes. */
+  private static final int MAX_SEARCH = 65_536;
 
   private static final long OLDER = 0;
   private static final long NEWER = 4;
@@ -51,23 +55,45 @@ final class ChainLru implements EvictionPolicy {
     }
     long at = at(row);
     Memory.putInt(rows, at + PARENT, parent + 1);
-    Memory.putInt(rows, at + PARENT_TAG, parent < 0 ? 0 : (int) index.allocation(parent));
-    append(row, sizeClass, stamp);
+    Memory.putInt(rows, at + PARENT_TAG, parent < 0 ? 0 : tag(parent));
+    if (parent < 0) {
+      append(row, sizeClass, stamp);
+    } else {
+      insertOlder(row, parent, sizeClass);
+    }
     size[sizeClass]++;
   }
 
+  /** Tells a row from a later one with the same number. */
+  private int tag(int row) {
+    return (int) index.allocation(row) + index.slab(row) * 0x9e37_79b9;
+  }
+
   private void append(int row, int sizeClass, int stamp) {
-    long at = at(row);
-    int before = newest[sizeClass];
-    Memory.putInt(rows, at + OLDER, before);
-    Memory.putInt(rows, at + NEWER, 0);
-    Memory.putInt(rows, at + STAMP, stamp);
-    if (before == 0) {
+    link(row, newest[sizeClass], 0, sizeClass);
+    Memory.putInt(rows, at(row) + STAMP, stamp);
+  }
+
+  /** Puts a row just before its parent, so that it goes first and is as old. */
+  private void insertOlder(int row, int parent, int sizeClass) {
+    link(row, Memory.getInt(rows, at(parent) + OLDER), parent + 1, sizeClass);
+    Memory.putInt(rows, at(row) + STAMP, stamp(parent));
+  }
+
+  /** Links a row between two neighbours, each a row plus one, or 0 for an end of the list. */
+  private void link(int row, int older, int newer, int sizeClass) {
+    Memory.putInt(rows, at(row) + OLDER, older);
+    Memory.putInt(rows, at(row) + NEWER, newer);
+    if (older == 0) {
       oldest[sizeClass] = row + 1;
     } else {
-      Memory.putInt(rows, at(before - 1) + NEWER, row + 1);
+      Memory.putInt(rows, at(older - 1) + NEWER, row + 1);
     }
-    newest[sizeClass] = row + 1;
+    if (newer == 0) {
+      newest[sizeClass] = row + 1;
+    } else {
+      Memory.putInt(rows, at(newer - 1) + OLDER, row + 1);
+    }
   }
 
   private void unlink(int row, int sizeClass) {
@@ -103,7 +129,7 @@ final class ChainLru implements EvictionPolicy {
     if (sizeClass >= oldest.length) {
       return -1;
     }
-    for (int i = size[sizeClass]; i > 0; i--) {
+    for (int i = Math.min(size[sizeClass], MAX_SEARCH); i > 0; i--) {
       int row = oldest[sizeClass] - 1;
       if (index.pins(row) == 0) {
         return row;
@@ -124,7 +150,7 @@ final class ChainLru implements EvictionPolicy {
     boolean same =
         parent >= 0
             && index.state(parent) == BlockIndex.RESIDENT
-            && (int) index.allocation(parent) == Memory.getInt(rows, at(row) + PARENT_TAG);
+            && tag(parent) == Memory.getInt(rows, at(row) + PARENT_TAG);
     return same ? parent : -1;
   }
 

@@ -5,7 +5,10 @@ package io.orbitkv.core;
  * {@link BlockIndex}.
  */
 interface EvictionPolicy {
-  /** A row became resident. {@code parent} is the row before it in its chain, -1 for none. */
+  /**
+   * A row became resident. {@code parent} is the row before it in its chain, -1 for none; the new
+   * row goes before its parent.
+   */
   void added(int row, int sizeClass, int parent, int stamp);
 
   /** A resident row was used. */
@@ -14,7 +17,10 @@ interface EvictionPolicy {
   /** A row is no longer resident. */
   void removed(int row, int sizeClass);
 
-  /** Row of the class that should go first and is not pinned; -1 when there is none. */
+  /**
+   * Row of the class that should go first and is not pinned; -1 when none is found within a bounded
+   * search.
+   */
   int victim(int sizeClass);
 
   /** Stamp of the row's latest use. */

@@ -6,7 +6,8 @@ package io.orbitkv.core;
  */
 final class IntArrays {
   private static final int MIN_SHIFT = 3;
-  private static final int KEPT_A_SIZE = 1024;
+  private static final int KEPT_INTS_A_SIZE = 1 << 20;
+  private static final int KEPT_ARRAYS_A_SIZE = 1024;
 
   private final int[][][] free = new int[32][][];
   private final int[] count = new int[32];
@@ -19,9 +20,9 @@ final class IntArrays {
   void give(int[] array) {
     int shift = shift(array.length);
     if (free[shift] == null) {
-      free[shift] = new int[KEPT_A_SIZE][];
+      free[shift] = new int[Math.clamp(KEPT_INTS_A_SIZE >> shift, 1, KEPT_ARRAYS_A_SIZE)][];
     }
-    if (count[shift] < KEPT_A_SIZE) {
+    if (count[shift] < free[shift].length) { // the others are garbage: memory kept is bounded
       free[shift][count[shift]++] = array;
     }
   }

@@ -32,16 +32,19 @@ final class Leases {
     this.instanceBudgetBytes = config.instanceBudgetBytes();
   }
 
-  /** Blocks of so many bytes that the budgets still allow to lease; at most {@code wanted}. */
-  int affordable(Instance instance, long blockBytes, int wanted) {
-    if (live >= MAX_LEASES) {
+  /**
+   * Blocks of so many bytes that the budgets still allow to lease in so many namespaces; at most
+   * {@code wanted}.
+   */
+  int affordable(Instance instance, int namespaces, long blockBytes, int wanted) {
+    if (live + namespaces > MAX_LEASES) {
       return 0;
     }
     long left = Math.min(budgetBytes - bytes, instanceBudgetBytes - instance.leaseBytes);
     return (int) Math.min(wanted, Math.max(0, left) / blockBytes);
   }
 
-  /** Pins the rows under a new lease. {@code rows} passes to the lease. */
+  /** Pins the first {@code count} rows under a new lease. {@code rows} passes to the lease. */
   Lease grant(
       Session asker, Namespaces.Space space, int[] rows, int count, long nowNs, long deadlineNs) {
     Lease lease = freeCount > 0 ? places.get(free[--freeCount]) : newPlace();
@@ -49,7 +52,7 @@ final class Leases {
     lease.asker = asker;
     lease.instance = asker.instance;
     lease.space = space;
-    lease.rows = rows;
+    lease.rows = fit(rows, count);
     lease.count = count;
     lease.bytes = (long) count * space.size.slotBytes;
     lease.createdNs = nowNs;
@@ -57,7 +60,7 @@ final class Leases {
     lease.queryId = 0;
     lease.revision = 0;
     for (int i = 0; i < count; i++) {
-      store.pin(rows[i]);
+      store.pin(lease.rows[i]);
     }
     asker.leases++;
     asker.instance.leaseBytes += lease.bytes;
@@ -65,6 +68,17 @@ final class Leases {
     live++;
     earliestDeadlineNs = Math.min(earliestDeadlineNs, deadlineNs);
     return lease;
+  }
+
+  /** A lease may live long: it keeps no more than its rows need. */
+  private int[] fit(int[] rows, int count) {
+    if (rows.length <= 2 * count || rows.length <= 16) {
+      return rows;
+    }
+    int[] fitting = arrays.take(count);
+    System.arraycopy(rows, 0, fitting, 0, count);
+    arrays.give(rows);
+    return fitting;
   }
 
   private Lease newPlace() {

@@ -16,6 +16,9 @@ import java.util.Arrays;
  * place in the ring.
  */
 final class Lookups {
+  /** Most positions of one lookup: namespaces times groups times hashes. */
+  static final int MAX_POSITIONS = 1 << 18;
+
   private final BlockStore store;
   private final Leases leases;
   private final Namespaces namespaces;
@@ -35,6 +38,7 @@ final class Lookups {
   private final Lease[] granted = new Lease[Protocol.MAX_NAMESPACES * Protocol.MAX_GROUPS];
   private final int[] grantedNamespace = new int[granted.length];
   private int groupCount;
+  private Status refusal = Status.OK;
   private int grantedCount;
 
   long lookups;
@@ -63,10 +67,15 @@ final class Lookups {
     request.wrap(data, 0, length);
     lookups++;
     reset();
+    long positions =
+        (long) request.namespaces() * request.hashes() * Long.bitCount(request.groupMask());
+    if (positions > MAX_POSITIONS) {
+      refuse(session, command, Status.LIMIT, reply);
+      return;
+    }
     long queryId = request.queryId();
     if (queryId != 0 && !admitQuery(session, queryId, request.revision())) {
-      reply.set(command.opcode, refusal.code(), command.requestId, command.epoch, 0, 0);
-      output.reply(session.slot, ChannelDescriptor.QUERY_REPLIES, reply);
+      refuse(session, command, refusal, reply);
       return;
     }
     for (int n = 0; n < request.namespaces(); n++) {
@@ -82,7 +91,10 @@ final class Lookups {
     answer(session, command, reply);
   }
 
-  private Status refusal = Status.OK;
+  private void refuse(Session session, Command command, Status status, Command reply) {
+    reply.set(command.opcode, status.code(), command.requestId, command.epoch, 0, 0);
+    output.reply(session.slot, ChannelDescriptor.QUERY_REPLIES, reply);
+  }
 
   private void reset() {
     groupCount = 0;
@@ -260,7 +272,7 @@ final class Lookups {
       blockBytes += asked[n].spaces[group].size.slotBytes;
     }
     int wanted = request.mode() == LookupRequest.PREFIX ? prefix[g] : present[g];
-    int allowed = leases.affordable(session.instance, blockBytes, wanted);
+    int allowed = leases.affordable(session.instance, request.namespaces(), blockBytes, wanted);
     if (allowed < wanted) {
       cutTo(g, allowed);
     }

@@ -14,7 +14,9 @@ final class Operation {
     /** The plan is written and was granted. */
     GRANTED,
     /** The engine broke the protocol after the grant: counts as Active until its end is proven. */
-    DISTRUSTED
+    DISTRUSTED,
+    /** A fault of the core itself: its owners are in doubt and stay for good. */
+    QUARANTINED
   }
 
   /** Code of a block that was already held; see {@link #rows}. */
@@ -58,6 +60,9 @@ final class Operation {
   int[] sections;
 
   int sectionCount;
+
+  /** Bytes charged to the session. */
+  long metadataBytes;
 
   Operation(Session session, int slot) {
     this.session = session;

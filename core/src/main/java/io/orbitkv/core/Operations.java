@@ -13,6 +13,7 @@ import io.orbitkv.channel.PublishRequest;
 import io.orbitkv.channel.RestoreRequest;
 import io.orbitkv.channel.Status;
 import java.lang.foreign.MemorySegment;
+import java.util.Arrays;
 import java.util.function.Consumer;
 
 /**
@@ -21,6 +22,8 @@ import java.util.function.Consumer;
  * moves and the core's own {@link Operation} allow.
  */
 final class Operations {
+  private static final int METADATA_BYTES_A_BLOCK = 2 * Integer.BYTES;
+
   private final BlockStore store;
   private final Leases leases;
   private final IntArrays arrays;
@@ -76,13 +79,17 @@ final class Operations {
     if (op == null) {
       return;
     }
-    op.registration =
-        registrations.find(session, restore.registrationId(), restore.registrationGeneration());
-    if (mayBegin(op) && restorePlanFits(op) && leasesFit(op)) {
-      consumeLeases(op);
-      begin(op);
-    } else {
-      refuse(op);
+    try {
+      op.registration =
+          registrations.find(session, restore.registrationId(), restore.registrationGeneration());
+      if (mayBegin(op) && restorePlanFits(op) && leasesFit(op)) {
+        consumeLeases(op);
+        begin(op);
+      } else {
+        refuse(op);
+      }
+    } catch (RuntimeException e) {
+      throw quarantine(op, e);
     }
   }
 
@@ -98,21 +105,40 @@ final class Operations {
     if (op == null) {
       return;
     }
-    op.registration =
-        registrations.find(session, publish.registrationId(), publish.registrationGeneration());
-    if (!mayBegin(op) || !publishFits(op)) {
-      refuse(op);
-      return;
+    try {
+      op.registration =
+          registrations.find(session, publish.registrationId(), publish.registrationGeneration());
+      if (mayBegin(op) && publishFits(op)) {
+        allocate(op, data);
+        beginPublish(op);
+      } else {
+        refuse(op);
+      }
+    } catch (RuntimeException e) {
+      throw quarantine(op, e);
     }
-    allocate(op, data);
+  }
+
+  private void beginPublish(Operation op) {
     if (op.entries > 0) {
       begin(op);
-    } else {
-      refusal = op.refused > 0 ? Status.POOL_FULL : Status.OK;
-      refusalText =
-          op.refused > 0 ? "pool is in use: refused=" + op.refused + ", held=" + op.held : "";
-      refuse(op);
+      return;
     }
+    refusal = op.refused > 0 ? Status.POOL_FULL : Status.OK;
+    refusalText =
+        op.refused > 0 ? "pool is in use: refused=" + op.refused + ", held=" + op.held : "";
+    refuse(op);
+  }
+
+  /**
+   * A fault of the core itself: whatever the operation owns is in doubt, so it is kept and never
+   * touched again.
+   */
+  private static RuntimeException quarantine(Operation op, RuntimeException fault) {
+    if (!op.isSettled()) {
+      op.phase = Operation.Phase.QUARANTINED;
+    }
+    return fault;
   }
 
   private Operation claim(Session session, Command command, boolean isPublish) {
@@ -167,7 +193,18 @@ final class Operations {
     return true;
   }
 
-  private boolean planFits(int entries) {
+  private boolean planFits(Operation op, int entries) {
+    long bytes = METADATA_BYTES_A_BLOCK * (long) entries;
+    if (op.session.metadataBytes + bytes > Session.MAX_METADATA_BYTES) {
+      return deny(
+          Status.LIMIT,
+          "metadata bytes="
+              + (op.session.metadataBytes + bytes)
+              + ", limit="
+              + Session.MAX_METADATA_BYTES);
+    }
+    op.metadataBytes = bytes;
+    op.session.metadataBytes += bytes;
     return entries <= GrantTable.MAX_PLAN_ENTRIES
         || deny(
             Status.PLAN_TOO_LARGE,
@@ -175,7 +212,7 @@ final class Operations {
   }
 
   private boolean restorePlanFits(Operation op) {
-    if (!planFits(restore.pages())) {
+    if (!planFits(op, restore.pages())) {
       return false;
     }
     op.count = restore.pages();
@@ -255,7 +292,7 @@ final class Operations {
   }
 
   private boolean publishFits(Operation op) {
-    if (!planFits(publish.blocks())) {
+    if (!planFits(op, publish.blocks())) {
       return false;
     }
     if (publish.hashBytes() != op.registration.namespace.hashBytes) {
@@ -286,6 +323,7 @@ final class Operations {
     op.count = publish.blocks();
     op.rows = arrays.take(op.count);
     op.pages = arrays.take(op.count);
+    Arrays.fill(op.rows, 0, op.count, Operation.REFUSED);
     op.sections = arrays.take(3 * publish.sections());
     op.sectionCount = publish.sections();
     store.nextOperation();
@@ -307,7 +345,7 @@ final class Operations {
     op.sections[3 * section + 1] = publish.group();
     op.sections[3 * section + 2] = parent;
     if (parent >= 0) {
-      store.touchAncestors(parent); // what the new blocks continue must not give way to them
+      store.touchChain(parent); // what the new blocks continue must not give way to them
     }
     boolean full = false;
     for (int i = 0; i < publish.count(); i++) {
@@ -428,8 +466,8 @@ final class Operations {
   private void grantWaiting(Session session) {
     while (!session.waitingForBank.isEmpty()) {
       Operation op = session.waitingForBank.peek();
-      if (op.phase == Operation.Phase.PREPARED && !tryGrant(op)) {
-        return;
+      if (op.phase == Operation.Phase.PREPARED && (never(op) || !tryGrant(op))) {
+        return; // one that is never granted ends when its record is read
       }
       session.waitingForBank.poll();
     }
@@ -442,9 +480,19 @@ final class Operations {
    * done.
    */
   boolean inspect(Operation op) {
-    if (op.isSettled()) {
+    if (op.isSettled() || op.phase == Operation.Phase.QUARANTINED) {
       return false;
     }
+    try {
+      return inspectRecord(op);
+    } catch (ProtocolException e) {
+      throw e;
+    } catch (RuntimeException e) {
+      throw quarantine(op, e);
+    }
+  }
+
+  private boolean inspectRecord(Operation op) {
     Session session = op.session;
     long word = session.table.wordAcquire(op.slot);
     GrantState state = GrantWord.state(word);
@@ -457,11 +505,16 @@ final class Operations {
     }
     return switch (state) {
       case PREPARING, CANCEL_REQUESTED -> inspectPrepared(op, word, state);
-      case GRANTED -> never(op) && revoke(op, word);
-      case ACTIVE -> exitProves(op) && reapActive(op, word);
-      case DRAINED -> op.phase == Operation.Phase.GRANTED ? drained(op, word) : mistrust(op, word);
+      case GRANTED -> granted(op, word) && never(op) && revoke(op, word);
+      case ACTIVE -> granted(op, word) && exitProves(op) && reapActive(op, word);
+      case DRAINED -> granted(op, word) && drained(op, word);
       case FREE, RESERVED, PART_DRAINED, REVOKED, REAPED, ACKNOWLEDGED -> mistrust(op, word);
     };
+  }
+
+  /** A record moves as a granted one only when the core has granted it. */
+  private boolean granted(Operation op, long word) {
+    return op.phase == Operation.Phase.GRANTED || mistrust(op, word);
   }
 
   private boolean mistrust(Operation op, long word) {
@@ -505,11 +558,13 @@ final class Operations {
     if (state == GrantState.CANCEL_REQUESTED) {
       op.session.waitingForBank.remove(op);
       endPrepared(op, word, Status.CANCELLED, "cancelled");
+      grantWaiting(op.session); // it may have stood before smaller ones
       return true;
     }
     if (never(op)) {
       op.session.waitingForBank.remove(op);
       endPrepared(op, word, neverStatus(op), "not granted");
+      grantWaiting(op.session);
       return true;
     }
     return false;
@@ -653,7 +708,7 @@ final class Operations {
     }
   }
 
-  /** Seals the blocks of a section, linked from head to tail, and leaves heads newer than tails. */
+  /** Seals the blocks of a section, each linked to the one before it. */
   private void sealSection(Operation op, int section) {
     int first = op.sections[3 * section];
     int end = section + 1 < op.sectionCount ? op.sections[3 * (section + 1)] : op.count;
@@ -661,14 +716,7 @@ final class Operations {
     int parent = op.sections[3 * section + 2];
     parent = parent < 0 ? -1 : store.residentIn(space, parent);
     for (int i = first; i < end; i++) {
-      int before = parent;
       parent = sealBlock(op, i, space, parent);
-      if (parent < 0 && before >= 0) {
-        store.touchAncestors(before); // the chain breaks here
-      }
-    }
-    if (parent >= 0) {
-      store.touchAncestors(parent);
     }
   }
 
@@ -743,6 +791,8 @@ final class Operations {
       op.sections = null;
     }
     op.phase = Operation.Phase.SETTLED;
+    op.session.metadataBytes -= op.metadataBytes;
+    op.metadataBytes = 0;
     op.session.unsettled--;
     active--;
     if (op.begun) {

@@ -10,6 +10,9 @@ final class Session {
   /** Most queries with an identity whose leases live. */
   static final int MAX_QUERIES = 128;
 
+  /** Most bytes of metadata of operations that are not settled. */
+  static final long MAX_METADATA_BYTES = 64L << 20;
+
   final int slot;
   final GrantTable table;
   final Instance instance;
@@ -26,6 +29,7 @@ final class Session {
   int queries;
   int leases;
   int unsettled;
+  long metadataBytes;
   long drainsSeen;
   boolean lost;
   boolean exited;

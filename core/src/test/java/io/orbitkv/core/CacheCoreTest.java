@@ -407,4 +407,93 @@ class CacheCoreTest {
     CoreStats stats = core.stats(0);
     assertThat(stats.metadataBytes() / stats.residentBlocks()).isLessThanOrEqualTo(96);
   }
+
+  private EngineModel engineOfTwoGroups(String instance, int blockBytes0, int blockBytes1) {
+    byte[] namespace = new byte[32];
+    namespace[30] = 1;
+    EngineModel engine =
+        new EngineModel(
+            core,
+            core.reserveSlot(),
+            instance,
+            namespace,
+            List.of(
+                new RegistrationRequest.Group(0, blockBytes0, 65_536),
+                new RegistrationRequest.Group(1, blockBytes1, 65_536)),
+            EPOCH,
+            arenaContent);
+    engines.put(engine.slot, engine);
+    return engine;
+  }
+
+  @Test
+  void shouldMakeRoomForEveryGroupOfAPublish() {
+    start(8 << 20, 8 << 20);
+    EngineModel engine = engineOfTwoGroups("a", 65_536, 1 << 20);
+    publish(engine, keys(0, 128), -1, 0); // the pool holds group 0 only
+    EngineModel.Op op = engine.publishGroups(List.of(keys(1000, 4), keys(2000, 3)), 0);
+    finish(engine, op);
+    assertThat(engine.table.refused(op.slot)).isZero();
+    assertThat(engine.table.stored(op.slot)).isEqualTo(7);
+  }
+
+  @Test
+  void shouldNotEvictWhatTheSamePublishAllocates() {
+    start(8 << 20, 8 << 20);
+    EngineModel engine = engineOfTwoGroups("a", 65_536, 1 << 20);
+    finish(engine, engine.publishGroups(List.of(keys(0, 96), keys(100, 2)), 0)); // 3 slabs and 1
+    EngineModel.Op op = engine.publishGroups(List.of(keys(1000, 1), keys(2000, 9)), 0);
+    finish(engine, op);
+    CoreStats stats = core.stats(0);
+    assertThat(stats.pinRefs()).isZero();
+    assertThat(stats.poolUsedBytes()).isEqualTo(stats.residentBytes());
+    assertThat(engine.table.stored(op.slot) + engine.table.refused(op.slot)).isEqualTo(10);
+    publish(engine, keys(5000, 128), -1, 0);
+    assertThat(core.stats(0).pinRefs()).isZero();
+  }
+
+  @Test
+  void shouldNotBelieveAGrantThatItDidNotGive() {
+    start(64L << 20, 64L << 20);
+    EngineModel engine = engine("a", 1, 512);
+    EngineModel.Op first = engine.publish(keys(0, 20_000), -1, 0, 0);
+    EngineModel.Op waiting = engine.publish(keys(50_000, 20_000), -1, 0, 0); // the bank is full
+    assertThat(engine.state(waiting)).isEqualTo(GrantState.PREPARING);
+    long granted = io.orbitkv.channel.GrantWord.of(waiting.generation, 0, GrantState.GRANTED);
+    io.orbitkv.channel.Memory.putLong(engine.table.memory(), 512 + 192L * waiting.slot, granted);
+    core.sessionLost(engine.slot, 0);
+    assertThat(events).anyMatch(e -> e.startsWith("violation " + engine.slot));
+    assertThat(engine.state(first)).isNotNull();
+    core.processExited(engine.slot, 0);
+    CoreStats stats = core.stats(0);
+    assertThat(stats.poolUsedBytes()).isZero();
+    assertThat(stats.pinRefs()).isZero();
+    assertThat(stats.sessionsRetained()).isZero();
+  }
+
+  @Test
+  void shouldGrantTheNextWhenTheHeadOfTheQueueIsCancelled() {
+    start(64L << 20, 64L << 20);
+    EngineModel engine = engine("a", 1, 512);
+    EngineModel.Op first = engine.publish(keys(0, 20_000), -1, 0, 0);
+    EngineModel.Op large = engine.publish(keys(30_000, 20_000), -1, 0, 0);
+    EngineModel.Op small = engine.publish(keys(60_000, 10), -1, 0, 0);
+    assertThat(engine.state(small)).isEqualTo(GrantState.PREPARING); // the bank serves in order
+    engine.cancel(large);
+    core.recheckGrants(engine.slot, 0);
+    assertThat(engine.state(small)).isEqualTo(GrantState.GRANTED);
+    finish(engine, small);
+    finish(engine, first);
+    assertThat(core.stats(0).grantsActive()).isZero();
+  }
+
+  @Test
+  void shouldNotTakeQueryZeroForAllQueries() {
+    start(4 << 20, 4 << 20);
+    EngineModel engine = engine("a", 1, 65_536);
+    publish(engine, keys(0, 4), -1, 0);
+    engine.lookup(keys(0, 4), LookupRequest.PREFIX, 0);
+    assertThat(engine.cancelQuery(0, 0)).isEqualTo(Status.INVALID);
+    assertThat(core.stats(0).leases()).isEqualTo(1);
+  }
 }

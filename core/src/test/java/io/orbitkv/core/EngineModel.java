@@ -171,6 +171,31 @@ final class EngineModel {
     return begin(true, keys, length, ChannelDescriptor.PUBLISH_REQUESTS, Opcode.PUBLISH, nowNs);
   }
 
+  /** Sends a publish of one chain in each of the groups 0, 1 and so on. */
+  Op publishGroups(List<List<Long>> chains, long nowNs) {
+    int blocks = chains.stream().mapToInt(List::size).sum();
+    PublishRequest.writeHeader(data, 0, registrationId, generation, chains.size(), 32, blocks);
+    long section = PublishRequest.headerBytes();
+    List<Long> all = new ArrayList<>();
+    for (int group = 0; group < chains.size(); group++) {
+      List<Long> keys = chains.get(group);
+      PublishRequest.writeSection(data, section, group, false, 0, keys.size());
+      for (int i = 0; i < keys.size(); i++) {
+        putHash(data, PublishRequest.hashAt(section, i, 32), keys.get(i));
+        Memory.putInt(data, PublishRequest.pageAt(section, i, keys.size(), 32), all.size() + i);
+      }
+      all.addAll(keys);
+      section += PublishRequest.sectionBytes(keys.size(), 32);
+    }
+    return begin(
+        true, all, (int) section, ChannelDescriptor.PUBLISH_REQUESTS, Opcode.PUBLISH, nowNs);
+  }
+
+  Status cancelQuery(long queryId, long nowNs) {
+    send(ChannelDescriptor.QUERY_REQUESTS, Opcode.CANCEL_QUERY, queryId, 0, nowNs);
+    return Status.of(lastReply.status);
+  }
+
   private Op begin(boolean publish, List<Long> keys, int length, int ring, int opcode, long nowNs) {
     for (int record = 0; record < GrantTable.RECORDS; record++) {
       long word = table.tryReserve(record, publish ? GrantTable.PUBLISH : GrantTable.RESTORE);
