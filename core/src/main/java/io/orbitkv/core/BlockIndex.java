@@ -45,7 +45,7 @@ final class BlockIndex {
   private static final int SLOT_MASK = 0xff_ffff;
   private static final int STATE_SHIFT = 24;
   private static final int FIRST_BUCKETS = 1024;
-  private static final int BATCH = 32;
+  private static final int BATCH = 128;
 
   private final MemorySegment rows;
   private final MemorySegment buckets;
