@@ -8,11 +8,12 @@ import io.orbitkv.linux.Memfd;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
 
 /** Arenas of the pool as one registration has mapped them; their pages become present meanwhile. */
 final class Arenas implements AutoCloseable {
   private static final long POPULATE_BYTES = 16 << 20;
-  private static final long JOIN_MS = 1000;
+  private static final long JOIN_MS = 5000;
 
   private final List<Mapping> mappings;
   private final Thread populator;
@@ -85,14 +86,17 @@ final class Arenas implements AutoCloseable {
     return mappings.stream().map(Mapping::segment).toArray(MemorySegment[]::new);
   }
 
-  /** Unmaps; to be called when no copy uses the arenas. */
+  /**
+   * Unmaps; to be called when no copy uses the arenas. Idempotent; may be called again after a
+   * failure.
+   *
+   * @throws OrbitKvTimeoutException when pages are still being made present; all stays mapped then
+   */
   @Override
   public void close() {
     closing = true;
-    try {
-      populator.join(JOIN_MS);
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
+    if (!Uninterruptibly.join(populator, TimeUnit.MILLISECONDS.toNanos(JOIN_MS))) {
+      throw new OrbitKvTimeoutException("unmap: pages are still being populated, ms=" + JOIN_MS);
     }
     mappings.forEach(Mapping::close);
   }

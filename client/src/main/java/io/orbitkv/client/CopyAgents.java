@@ -4,9 +4,11 @@ import io.orbitkv.channel.ChannelDescriptor;
 import io.orbitkv.channel.Memory;
 import io.orbitkv.linux.EventFd;
 import io.orbitkv.linux.Poll;
+import java.lang.invoke.VarHandle;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 
@@ -15,9 +17,11 @@ import java.util.concurrent.locks.ReentrantLock;
  * time sleeps on the session's wake-ups, the others park.
  *
  * <p>For a while after the last operation an idle agent looks around at a short interval, so that
- * submitting costs no wake-up; then it parks until {@link #submitted()}.
+ * submitting costs no wake-up; then it parks until {@link #submitted()}. No failure of an operation
+ * ends a thread.
  */
 final class CopyAgents implements WakeUps {
+  private static final System.Logger LOGGER = System.getLogger(CopyAgents.class.getName());
   private static final long WARM_NS = 50_000_000;
   private static final long WARM_PARK_NS = 200_000;
   private static final long FENCE_PARK_NS = 100_000;
@@ -34,7 +38,9 @@ final class CopyAgents implements WakeUps {
   private QueryCalls queries;
   private volatile boolean closed;
   private volatile boolean sleeps;
-  private volatile boolean cold;
+
+  /** Agents that park for long, and look only when somebody wakes them. */
+  private final AtomicInteger cold = new AtomicInteger();
 
   CopyAgents(EngineSession session, EventFd restoreWake, EventFd publishWake) {
     this.session = session;
@@ -53,8 +59,8 @@ final class CopyAgents implements WakeUps {
 
   /** An operation was submitted; it is looked at soon. */
   void submitted() {
-    if (cold) {
-      unpark();
+    if (sleeps || cold.get() != 0) {
+      kickAgents();
     }
   }
 
@@ -84,23 +90,18 @@ final class CopyAgents implements WakeUps {
     restoreWake.await(timeoutMs);
   }
 
-  /** Ends the threads; false when one is still in a copy after the time given. */
+  /** Ends the threads; false when one is still in a copy after the time given. May be repeated. */
   boolean close(long timeoutNs) {
     closed = true;
     kickAgents();
     long deadline = System.nanoTime() + timeoutNs;
     boolean ended = true;
-    try {
-      for (Thread thread : threads) {
-        long left = Math.max(1, TimeUnit.NANOSECONDS.toMillis(deadline - System.nanoTime()));
-        thread.join(left);
-        ended &= !thread.isAlive();
-      }
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-      ended = false;
+    for (Thread thread : threads) {
+      ended &= Uninterruptibly.join(thread, deadline - System.nanoTime());
     }
-    kick.close();
+    if (ended) {
+      kick.close();
+    }
     return ended;
   }
 
@@ -123,11 +124,14 @@ final class CopyAgents implements WakeUps {
         if (pass.worked || pass.restores || pass.publishes) {
           lastWork = now;
         }
-        if (!pass.worked) {
-          rest(pass, now - lastWork);
+        if (!pass.worked && rest(pass, now - lastWork)) {
+          lastWork = System.nanoTime();
         }
-      } catch (IllegalStateException e) {
-        return; // the session's memory was unmapped
+      } catch (Throwable t) { // an agent that ended would leave every operation standing
+        if (!closed) {
+          LOGGER.log(System.Logger.Level.ERROR, "a look at the operations failed", t);
+          LockSupport.parkNanos(this, TimeUnit.MILLISECONDS.toNanos(MAX_SLEEP_MS));
+        }
       }
     }
   }
@@ -175,7 +179,8 @@ final class CopyAgents implements WakeUps {
     }
   }
 
-  private void rest(Pass pass, long idleNs) {
+  /** Waits for something to do; true when somebody called for it. */
+  private boolean rest(Pass pass, long idleNs) {
     if (pass.fences) {
       LockSupport.parkNanos(this, FENCE_PARK_NS);
     } else if (pass.restores || pass.publishes) {
@@ -191,20 +196,25 @@ final class CopyAgents implements WakeUps {
     } else if (idleNs < WARM_NS) {
       LockSupport.parkNanos(this, WARM_PARK_NS);
     } else {
-      parkCold(pass);
+      return parkCold(pass);
     }
+    return false;
   }
 
-  private void parkCold(Pass pass) {
-    if (pass.leftovers) {
-      LockSupport.parkNanos(this, TimeUnit.MILLISECONDS.toNanos(MAX_SLEEP_MS));
-      return;
+  private boolean parkCold(Pass pass) {
+    cold.incrementAndGet(); // SYNC: cold
+    try {
+      look(pass); // the re-check after the announcement
+      if (pass.worked || pass.restores || pass.publishes || closed) {
+        return true;
+      }
+      long parkNs = pass.leftovers ? TimeUnit.MILLISECONDS.toNanos(MAX_SLEEP_MS) : IDLE_PARK_NS;
+      long began = System.nanoTime();
+      LockSupport.parkNanos(this, parkNs);
+      return System.nanoTime() - began < parkNs;
+    } finally {
+      cold.decrementAndGet();
     }
-    cold = true;
-    if (session.isIdle() && !closed) {
-      LockSupport.parkNanos(this, IDLE_PARK_NS);
-    }
-    cold = false;
   }
 
   private void sleep(Pass pass) {
@@ -212,12 +222,12 @@ final class CopyAgents implements WakeUps {
     announce(baton, 1);
     sleeps = true;
     try {
-      boolean missedSignals = pass.restores && !baton;
       look(pass); // the re-check after the announcement
       if (baton) {
         queries.readReplies();
       }
-      if (!pass.worked && !closed && (pass.restores || pass.publishes)) {
+      if (!pass.worked && !pass.fences && !closed && (pass.restores || pass.publishes)) {
+        boolean missedSignals = pass.restores && !baton;
         int[] fds = {kick.fd(), publishWake.fd(), baton ? restoreWake.fd() : -1};
         Poll.poll(fds, Poll.IN, missedSignals ? 1 : MAX_SLEEP_MS);
         kick.drain();
@@ -230,8 +240,11 @@ final class CopyAgents implements WakeUps {
       sleeps = false;
       announce(baton, 0);
       if (baton) {
-        queries.readReplies();
-        queries.returnBaton();
+        try {
+          queries.readReplies();
+        } finally {
+          queries.returnBaton();
+        }
       }
     }
   }
@@ -243,5 +256,6 @@ final class CopyAgents implements WakeUps {
     }
     Memory.putIntVolatile(
         session.channel(), ChannelDescriptor.PUBLISH_SLEEPS_OFFSET, value); // SYNC: sleeps
+    VarHandle.fullFence(); // the re-check reads what came before the Manager's look
   }
 }

@@ -34,6 +34,7 @@ import java.util.function.BooleanSupplier;
  * The end of the session, and an unclaimed command at its time bound, cancel by the same moves.
  */
 abstract sealed class EngineOperation permits PublishOperation, RestoreOperation {
+  private static final System.Logger LOGGER = System.getLogger(EngineOperation.class.getName());
   private static final VarHandle DRIVER;
 
   static {
@@ -77,6 +78,7 @@ abstract sealed class EngineOperation permits PublishOperation, RestoreOperation
   private boolean submitted;
   private boolean drained;
   private int covered;
+  private boolean broken;
 
   /** Result of the copy so far; what the engine writes to the record. */
   private Status copyStatus = Status.OK;
@@ -225,11 +227,44 @@ abstract sealed class EngineOperation permits PublishOperation, RestoreOperation
   // For the driver.
 
   /**
-   * Makes one step.
+   * Makes one step. Throws nothing: a step that fails, whatever the reason, ends the operation.
    *
    * @return true when something moved, so that another step may move more
    */
   final boolean step(long nowNs) {
+    try {
+      return tryStep(nowNs);
+    } catch (Throwable t) { // nobody else would end the operation
+      stepFailed(t);
+      return false;
+    }
+  }
+
+  /** The next steps stop the operation by the moves; when these fail too it ends without them. */
+  private void stepFailed(Throwable failure) {
+    boolean again = broken;
+    broken = true;
+    Status status = session.isOver() ? Status.SESSION_ENDED : Status.INTERNAL;
+    String message = "step failed: " + failure;
+    if (status == Status.INTERNAL) {
+      LOGGER.log(System.Logger.Level.ERROR, "operation=" + operationId + ": " + message, failure);
+    }
+    cancel(status, message);
+    if (phase == Phase.RESERVE) {
+      fail(status, message);
+    } else if (again) {
+      finish(false);
+      complete(status, message); // no access is under way between steps
+    } else if (phase == Phase.READ || phase == Phase.COPY) {
+      failCopy(message);
+      work = null;
+      phase = Phase.DRAIN;
+    } else if (phase == Phase.SUBMIT) {
+      phase = Phase.WATCH;
+    }
+  }
+
+  private boolean tryStep(long nowNs) {
     return switch (phase) {
       case RESERVE -> reserve();
       case SUBMIT -> submit(nowNs);
@@ -350,8 +385,8 @@ abstract sealed class EngineOperation permits PublishOperation, RestoreOperation
   private boolean fenceDone() {
     try {
       return fence.isDone();
-    } catch (RuntimeException e) {
-      cancel(Status.INVALID, "fence failed: " + e);
+    } catch (Throwable t) {
+      cancel(Status.INVALID, "fence failed: " + t);
       return false;
     }
   }
@@ -427,11 +462,11 @@ abstract sealed class EngineOperation permits PublishOperation, RestoreOperation
 
   private boolean readPlan(long nowNs) {
     pausePoint("active");
-    phase = Phase.DRAIN;
     plan = null;
     if (mustStop()) {
       copyStatus = Status.CANCELLED;
       copyMessage = cancelMessage;
+      phase = Phase.DRAIN;
       return true;
     }
     try {
@@ -442,6 +477,7 @@ abstract sealed class EngineOperation permits PublishOperation, RestoreOperation
       phase = Phase.COPY;
     } catch (ProtocolException e) {
       failCopy(e.getMessage());
+      phase = Phase.DRAIN;
     }
     return true;
   }
@@ -457,8 +493,8 @@ abstract sealed class EngineOperation permits PublishOperation, RestoreOperation
         more = work.step();
         progressed(work, isLastPart());
       }
-    } catch (RuntimeException | InternalError e) { // memory was freed, or its pages failed
-      failCopy("copy failed: " + e);
+    } catch (Throwable t) { // memory was freed, or its pages failed
+      failCopy("copy failed: " + t);
       more = false;
     }
     if (!more) {
@@ -500,11 +536,11 @@ abstract sealed class EngineOperation permits PublishOperation, RestoreOperation
       finish(false);
       return true;
     }
+    phase = Phase.WATCH;
+    drained = !more;
     table.markDirty(slot);
     session.wakeManager();
-    phase = Phase.WATCH;
     if (!more) {
-      drained = true;
       pausePoint("drained");
       afterDrained();
     }

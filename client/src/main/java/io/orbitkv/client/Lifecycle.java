@@ -101,15 +101,42 @@ final class Lifecycle implements AutoCloseable {
 
   /** Sends a frame and waits for its answer. */
   Answer call(ClientFrame frame, long timeoutMs) {
-    return call(frame, false, timeoutMs);
+    return call(frame, timeoutMs, Lifecycle::ignore);
   }
 
-  /** As {@link #call}, with this process's credentials. */
+  /**
+   * As {@link #call(ClientFrame, long)}.
+   *
+   * @param late gets an answer that comes when nobody waits for it any longer, on the thread that
+   *     reads; its descriptors are closed afterwards
+   */
+  Answer call(ClientFrame frame, long timeoutMs, Consumer<Answer> late) {
+    return check(frame, await(frame, submit(frame, false, timeoutMs), timeoutMs, late));
+  }
+
+  /** As {@link #call(ClientFrame, long)}, with this process's credentials. */
   Answer callWithCredentials(ClientFrame frame, long timeoutMs) {
-    return call(frame, true, timeoutMs);
+    return check(frame, await(frame, submit(frame, true, timeoutMs), timeoutMs, Lifecycle::ignore));
   }
 
-  private Answer call(ClientFrame frame, boolean credentials, long timeoutMs) {
+  /** As {@link #call(ClientFrame, long)}, also on a thread that is interrupted. */
+  Answer callUninterruptibly(ClientFrame frame, long timeoutMs) {
+    CompletableFuture<Answer> future = submit(frame, false, timeoutMs);
+    try {
+      return check(frame, Uninterruptibly.get(future, TimeUnit.MILLISECONDS.toNanos(timeoutMs)));
+    } catch (TimeoutException e) {
+      throw timedOut(frame, future, timeoutMs, Lifecycle::ignore);
+    } catch (ExecutionException e) {
+      throw failed(frame, e);
+    }
+  }
+
+  /** Sends a frame whose answer is of no interest. */
+  void post(ClientFrame frame, long timeoutMs) {
+    abandon(submit(frame, false, timeoutMs), Lifecycle::ignore);
+  }
+
+  private CompletableFuture<Answer> submit(ClientFrame frame, boolean credentials, long timeoutMs) {
     CompletableFuture<Answer> future = new CompletableFuture<>();
     synchronized (sendLock) {
       requireConnected(frame);
@@ -124,7 +151,7 @@ final class Lifecycle implements AutoCloseable {
     if (ended != null) {
       failWaiting();
     }
-    return check(frame, await(frame, future, timeoutMs));
+    return future;
   }
 
   private void requireConnected(ClientFrame frame) {
@@ -151,27 +178,44 @@ final class Lifecycle implements AutoCloseable {
     }
   }
 
-  private Answer await(ClientFrame frame, CompletableFuture<Answer> future, long timeoutMs) {
+  private static Answer await(
+      ClientFrame frame, CompletableFuture<Answer> future, long timeoutMs, Consumer<Answer> late) {
     try {
       return future.get(timeoutMs, TimeUnit.MILLISECONDS);
     } catch (TimeoutException e) {
-      var _ = future.whenComplete((answer, _) -> closeFds(answer));
-      throw new OrbitKvTimeoutException(
-          "no answer: frame=" + frame.getBodyCase() + ", ms=" + timeoutMs);
+      throw timedOut(frame, future, timeoutMs, late);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
-      var _ = future.whenComplete((answer, _) -> closeFds(answer));
+      abandon(future, late);
       throw new OrbitKvException(Status.CANCELLED, "interrupted: frame=" + frame.getBodyCase(), e);
     } catch (ExecutionException e) {
-      throw new OrbitKvException(
-          Status.SESSION_ENDED, frame.getBodyCase() + ": " + e.getCause().getMessage(), e);
+      throw failed(frame, e);
     }
   }
 
-  private static void closeFds(Answer answer) {
-    if (answer != null) {
-      answer.closeFds();
-    }
+  private static OrbitKvTimeoutException timedOut(
+      ClientFrame frame, CompletableFuture<Answer> future, long timeoutMs, Consumer<Answer> late) {
+    abandon(future, late);
+    return new OrbitKvTimeoutException(
+        "no answer: frame=" + frame.getBodyCase() + ", ms=" + timeoutMs);
+  }
+
+  private static OrbitKvException failed(ClientFrame frame, ExecutionException e) {
+    return new OrbitKvException(
+        Status.SESSION_ENDED, frame.getBodyCase() + ": " + e.getCause().getMessage(), e);
+  }
+
+  private static void ignore(Answer late) {}
+
+  private static void abandon(CompletableFuture<Answer> future, Consumer<Answer> late) {
+    var _ =
+        future.thenAccept(answer -> {
+          try {
+            late.accept(answer);
+          } finally {
+            answer.closeFds();
+          }
+        });
   }
 
   private static Answer check(ClientFrame frame, Answer answer) {
@@ -274,10 +318,6 @@ final class Lifecycle implements AutoCloseable {
   @Override
   public void close() {
     connection.close();
-    try {
-      reader.join(READ_INTERVAL_MS);
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-    }
+    var _ = Uninterruptibly.join(reader, TimeUnit.MILLISECONDS.toNanos(READ_INTERVAL_MS));
   }
 }

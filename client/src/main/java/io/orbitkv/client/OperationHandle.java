@@ -22,9 +22,11 @@ final class OperationHandle {
     long timeoutNs = timeout.toNanos();
     if (!isMet(condition) && timeoutNs > 0) {
       drive(condition, began, timeoutNs);
+      if (!operation.isDone()) {
+        agents.kickAgents(); // nobody else steps what was attended until now
+      }
     }
-    boolean met = isMet(condition);
-    if (!met) {
+    if (!isMet(condition)) {
       waitForAgent(condition, began, timeoutNs);
     }
     return isMet(condition);
@@ -59,15 +61,12 @@ final class OperationHandle {
     }
     try {
       return operation.step(now);
-    } catch (IllegalStateException e) { // the session was closed and unmapped meanwhile
-      return false;
     } finally {
       operation.endDrive();
     }
   }
 
   private void waitForAgent(BooleanSupplier condition, long began, long timeoutNs) {
-    agents.kickAgents();
     try {
       operation.awaitUntil(() -> isMet(condition), timeoutNs - (System.nanoTime() - began));
     } catch (InterruptedException e) {

@@ -52,7 +52,8 @@ public final class OrbitKvClient implements AutoCloseable {
   private final CopyAgents agents;
   private final boolean mayPublish;
   private final Set<Registration> registrations = ConcurrentHashMap.newKeySet();
-  private volatile boolean closed;
+  private volatile boolean closing;
+  private boolean closed;
 
   /** Steps of a connect, so that a failure undoes exactly what was done. */
   private static final class Parts {
@@ -214,7 +215,7 @@ public final class OrbitKvClient implements AutoCloseable {
   }
 
   void requireOpen() {
-    if (closed) {
+    if (closing) {
       throw new OrbitKvException(Status.SESSION_ENDED, "client is closed");
     }
   }
@@ -231,7 +232,7 @@ public final class OrbitKvClient implements AutoCloseable {
 
   /** False once the Manager takes no more commands, or is gone: calls fail then. */
   public boolean isOpen() {
-    return !closed && !session.isOver();
+    return !closing && !session.isOver();
   }
 
   /**
@@ -254,6 +255,21 @@ public final class OrbitKvClient implements AutoCloseable {
     }
     Lifecycle.Answer answer = register(register.setState(state).build());
     Registered registered = answer.frame().getRegistered();
+    try {
+      return complete(spec, groups, answer);
+    } catch (Throwable t) { // a failed registration leaves nothing behind, here or there
+      try {
+        withdraw(registered);
+      } catch (RuntimeException e) {
+        t.addSuppressed(e);
+      }
+      throw t;
+    }
+  }
+
+  private Registration complete(
+      RegistrationSpec spec, GroupMemory[] groups, Lifecycle.Answer answer) {
+    Registered registered = answer.frame().getRegistered();
     boolean readOnly = spec.restoreOnly() || !mayPublish;
     Arenas arenas = Arenas.map(answer.fds(), registered.getArenaBytesList(), readOnly);
     try {
@@ -272,8 +288,21 @@ public final class OrbitKvClient implements AutoCloseable {
       registrations.add(registration);
       return registration;
     } catch (Throwable t) {
-      arenas.close();
-      throw t;
+      try (arenas) {
+        throw t;
+      }
+    }
+  }
+
+  /** Asks the Manager to forget a registration that this side does not complete. */
+  private void withdraw(Registered registered) {
+    lifecycle.post(
+        unregisterFrame(registered.getRegistrationId(), registered.getGeneration()), timeoutMs());
+  }
+
+  private void withdrawLate(Lifecycle.Answer answer) {
+    if (answer.frame().hasRegistered()) {
+      withdraw(answer.frame().getRegistered());
     }
   }
 
@@ -301,7 +330,7 @@ public final class OrbitKvClient implements AutoCloseable {
     long began = System.nanoTime();
     while (true) {
       try {
-        Lifecycle.Answer answer = lifecycle.call(frame, timeoutMs());
+        Lifecycle.Answer answer = lifecycle.call(frame, timeoutMs(), this::withdrawLate);
         Lifecycle.require(answer, answer.frame().hasRegistered());
         return answer;
       } catch (OrbitKvException e) {
@@ -325,16 +354,22 @@ public final class OrbitKvClient implements AutoCloseable {
     Lifecycle.require(ready, ready.frame().hasRegistrationReady());
   }
 
+  private static ClientFrame unregisterFrame(int id, int generation) {
+    return ClientFrame.newBuilder()
+        .setUnregister(Unregister.newBuilder().setRegistrationId(id).setGeneration(generation))
+        .build();
+  }
+
   void unregister(int id, int generation) {
-    ClientFrame frame =
-        ClientFrame.newBuilder()
-            .setUnregister(Unregister.newBuilder().setRegistrationId(id).setGeneration(generation))
-            .build();
+    ClientFrame frame = unregisterFrame(id, generation);
     try {
-      Lifecycle.Answer answer = lifecycle.call(frame, timeoutMs());
+      Lifecycle.Answer answer = lifecycle.callUninterruptibly(frame, timeoutMs());
       Lifecycle.require(answer, answer.frame().hasUnregistered());
     } catch (OrbitKvException e) {
-      if (e.status() != Status.SESSION_ENDED) { // with the session the registration has ended too
+      boolean ended =
+          e.status() == Status.SESSION_ENDED // and the registration with it
+              || e.status() == Status.UNKNOWN_REGISTRATION; // by an earlier try
+      if (!ended) {
         throw e;
       }
     }
@@ -471,8 +506,16 @@ public final class OrbitKvClient implements AutoCloseable {
     return status == Status.OK;
   }
 
-  /** Voids the answers to a query up to a revision; their leases end. */
+  /**
+   * Voids the answers to a query up to a revision; their leases end.
+   *
+   * @param queryId of {@link LookupRequestSpec}, not 0
+   * @throws OrbitKvException with {@link Status#INVALID} when the query has no identity
+   */
   public void cancelQuery(long queryId, int revision) {
+    if (queryId == 0) {
+      throw new OrbitKvException(Status.INVALID, "cancel: query=0 is a lookup without an identity");
+    }
     Status status = simpleCall(Opcode.CANCEL_QUERY, queryId, revision);
     if (status != Status.OK) {
       throw new OrbitKvException(status, "cancel: query=" + queryId + ": " + status);
@@ -504,14 +547,15 @@ public final class OrbitKvClient implements AutoCloseable {
 
   /**
    * Ends the session: nothing more is admitted, what is pending is cancelled, and memory is
-   * unmapped unless a copy still uses it, which is logged. Idempotent and bounded.
+   * unmapped unless a copy still uses it, which is logged; then it may be called again. Idempotent
+   * and bounded; an interrupt does not cut it short.
    */
   @Override
   public synchronized void close() {
     if (closed) {
       return;
     }
-    closed = true;
+    closing = true;
     boolean free = closeRegistrations();
     sayGoodbye();
     session.end("client is closed");
@@ -524,6 +568,7 @@ public final class OrbitKvClient implements AutoCloseable {
     if (free && ended) {
       channel.close();
       grants.close();
+      closed = true;
     } else {
       LOGGER.log(
           System.Logger.Level.WARNING,
@@ -536,9 +581,9 @@ public final class OrbitKvClient implements AutoCloseable {
     for (Registration registration : registrations) {
       try {
         registration.close();
-      } catch (OrbitKvException e) {
+      } catch (RuntimeException e) { // the others are closed all the same
         free = false;
-        LOGGER.log(System.Logger.Level.WARNING, e.getMessage());
+        LOGGER.log(System.Logger.Level.WARNING, "registration=" + registration.id(), e);
       }
     }
     return free;
@@ -550,7 +595,7 @@ public final class OrbitKvClient implements AutoCloseable {
     }
     ClientFrame frame = ClientFrame.newBuilder().setClose(Close.getDefaultInstance()).build();
     try {
-      Lifecycle.Answer answer = lifecycle.call(frame, timeoutMs());
+      Lifecycle.Answer answer = lifecycle.callUninterruptibly(frame, timeoutMs());
       Lifecycle.require(answer, answer.frame().hasClosed());
     } catch (OrbitKvException e) {
       LOGGER.log(System.Logger.Level.DEBUG, "close without an answer", e);

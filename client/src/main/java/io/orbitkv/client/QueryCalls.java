@@ -15,6 +15,7 @@ import io.orbitkv.channel.Status;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.lang.invoke.VarHandle;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
@@ -288,6 +289,7 @@ final class QueryCalls {
   private void sleep(int timeoutMs) {
     MemorySegment channel = session.channel();
     Memory.putIntVolatile(channel, ChannelDescriptor.RESTORE_SLEEPS_OFFSET, 1); // SYNC: sleeps
+    VarHandle.fullFence(); // the re-check reads what came before the Manager's look
     try {
       if (!replies.hasNext() && !session.isOver()) {
         wakeUps.awaitRestore(timeoutMs);

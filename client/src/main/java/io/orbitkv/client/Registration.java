@@ -8,7 +8,6 @@ import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.locks.LockSupport;
 
 /** Registered memory of an engine. Thread-safe. */
 public final class Registration implements AutoCloseable {
@@ -291,7 +290,7 @@ public final class Registration implements AutoCloseable {
   /**
    * Withdraws the registration: nothing more is admitted, what is pending is cancelled, and this
    * returns when the pages of every operation are free. Idempotent; may be called again after a
-   * time-out.
+   * time-out. An interrupt does not cut it short.
    *
    * @throws OrbitKvTimeoutException naming what it waited for; the arenas stay mapped then
    */
@@ -331,7 +330,7 @@ public final class Registration implements AutoCloseable {
             operation.endDrive();
           }
         } else {
-          LockSupport.parkNanos(this, POLL_NS);
+          Uninterruptibly.park(this, POLL_NS);
         }
       }
     }
@@ -341,8 +340,8 @@ public final class Registration implements AutoCloseable {
     if (unmapped) {
       return;
     }
-    unmapped = true;
     arenas.close();
+    unmapped = true;
     for (PageClaims claim : claims) {
       if (claim != null) {
         claim.leave();

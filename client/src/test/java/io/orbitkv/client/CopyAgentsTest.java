@@ -10,8 +10,10 @@ import io.orbitkv.linux.EventFd;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -21,6 +23,7 @@ import org.junit.jupiter.api.Timeout;
 class CopyAgentsTest {
   private static final Duration BOUND = Duration.ofSeconds(20);
   private static final int BLOCK_BYTES = 4096;
+  private static final int AGENTS = 2;
 
   private final FakeManager manager = new FakeManager();
   private final EventFd restoreWake = EventFd.create();
@@ -34,7 +37,7 @@ class CopyAgentsTest {
 
   @BeforeEach
   void startAgents() {
-    agents.start(new QueryCalls(manager.session, agents, 1000), 2, "test");
+    agents.start(new QueryCalls(manager.session, agents, 1000), AGENTS, "test");
     manager.arenas[0].fill((byte) 7);
   }
 
@@ -47,6 +50,12 @@ class CopyAgentsTest {
   }
 
   private RestoreOperation submit(Fence fence, int page) {
+    RestoreOperation operation = reserve(fence, page, tools);
+    agents.submitted();
+    return operation;
+  }
+
+  private RestoreOperation reserve(Fence fence, int page, CopyTools.Pool pool) {
     int[] pages = {page};
     claims[0].claim(pages);
     Target.Builder target = new Target.Builder(new GroupMemory[] {group}, 1);
@@ -60,14 +69,13 @@ class CopyAgentsTest {
             BOUND.toNanos(),
             target.build(),
             manager.arenas,
-            tools,
+            pool,
             claims,
             false);
     assertThat(operation.tryDrive()).isTrue();
     operation.step(System.nanoTime());
     operation.step(System.nanoTime());
     operation.endDrive();
-    agents.submitted();
     return operation;
   }
 
@@ -88,6 +96,10 @@ class CopyAgentsTest {
 
   @Test
   void shouldFinishAnOperationThatNobodyWaitsFor() throws InterruptedException {
+    finishAnOperation();
+  }
+
+  private void finishAnOperation() throws InterruptedException {
     RestoreOperation operation = submit(Fence.done(), 3);
     grant(operation, 3);
     awaitDone(operation);
@@ -143,5 +155,91 @@ class CopyAgentsTest {
     agents.sessionEnded();
     awaitDone(operation);
     assertThat(operation.result().status()).isEqualTo(Status.SESSION_ENDED);
+  }
+
+  @Test
+  void shouldLookAtOnceWhenAllAgentsAreParked() throws InterruptedException {
+    RestoreOperation leftover = submit(Fence.done(), 7);
+    grant(leftover, 7);
+    awaitDone(leftover); // it stays, as the Manager does not reap it
+    long[] waitedNs = new long[9];
+    for (int i = 0; i < waitedNs.length; i++) {
+      awaitAllParked();
+      RestoreOperation operation = reserve(Fence.done(), 8, tools);
+      operation.cancel(Status.CANCELLED, "test");
+      long began = System.nanoTime();
+      agents.submitted();
+      awaitDone(operation);
+      waitedNs[i] = System.nanoTime() - began;
+    }
+    assertPrompt(waitedNs);
+  }
+
+  @Test
+  void shouldTakeOverWhatACallerNoLongerAttends() throws InterruptedException {
+    long[] waitedNs = new long[9];
+    for (int i = 0; i < waitedNs.length; i++) {
+      awaitAllParked();
+      AtomicBoolean fence = new AtomicBoolean();
+      RestoreOperation operation = reserve(fence::get, 11, tools);
+      grant(operation, 11);
+      new OperationHandle(operation, agents, BOUND.toNanos()).await(operation::awaitsFence, BOUND);
+      fence.set(true);
+      long began = System.nanoTime();
+      awaitDone(operation);
+      assertThat(operation.result().status()).isEqualTo(Status.OK);
+      waitedNs[i] = System.nanoTime() - began;
+    }
+    assertPrompt(waitedNs);
+  }
+
+  private static void assertPrompt(long[] waitedNs) {
+    Arrays.sort(waitedNs);
+    assertThat(waitedNs[waitedNs.length / 2]).isLessThan(TimeUnit.MILLISECONDS.toNanos(20));
+  }
+
+  private static void awaitAllParked() {
+    long began = System.nanoTime();
+    while (!allParked() && System.nanoTime() - began < BOUND.toNanos()) {
+      Thread.onSpinWait();
+    }
+    assertThat(allParked()).isTrue();
+  }
+
+  private static boolean allParked() {
+    return Thread.getAllStackTraces().entrySet().stream()
+            .filter(entry -> entry.getKey().getName().startsWith("test-copy-"))
+            .filter(entry ->
+                entry.getKey().getState() == Thread.State.TIMED_WAITING
+                    && Arrays.stream(entry.getValue())
+                        .anyMatch(frame -> frame.getMethodName().equals("parkCold")))
+            .count()
+        == AGENTS;
+  }
+
+  @Test
+  void shouldEndAnOperationWhoseFenceThrowsAnError() throws InterruptedException {
+    RestoreOperation operation =
+        submit(
+            () -> {
+              throw new StackOverflowError("test");
+            },
+            9);
+    grant(operation, 9);
+    awaitDone(operation);
+    assertThat(operation.result().status()).isEqualTo(Status.INVALID);
+    finishAnOperation();
+  }
+
+  @Test
+  void shouldEndAnOperationWhoseStepFails() throws InterruptedException {
+    RestoreOperation operation = reserve(Fence.done(), 10, null);
+    agents.submitted();
+    grant(operation, 10);
+    awaitDone(operation);
+    assertThat(operation.result().status()).isEqualTo(Status.COPY_FAILED);
+    assertThat(operation.pagesFree()).isTrue();
+    assertThat(manager.state(operation.operationId())).isEqualTo(GrantState.DRAINED);
+    finishAnOperation();
   }
 }

@@ -45,13 +45,15 @@ final class BlockIndex {
   private static final int SLOT_MASK = 0xff_ffff;
   private static final int STATE_SHIFT = 24;
   private static final int FIRST_BUCKETS = 1024;
-  private static final int BATCH = 32;
+  private static final int BATCH = 128;
 
   private final MemorySegment rows;
   private final MemorySegment buckets;
   private final int maxRows;
   private final int[] heads = new int[BATCH];
   private final int[] seconds = new int[BATCH];
+  private final long[] offsets = new long[BATCH];
+  private final long[] firstWords = new long[BATCH];
   private int highWater;
   private int firstFree;
   private int resident;
@@ -202,19 +204,26 @@ final class BlockIndex {
 
   /**
    * Loads bucket heads, then the first row of each, then the second row where the first is
-   * another's: within each pass the loads do not depend on each other and no branch depends on
-   * them, so that their cache misses overlap.
+   * another's. Within each loop the loads do not depend on each other, no branch depends on them,
+   * and there is little else, so that as many of their cache misses overlap as the processor can
+   * follow.
    */
   private void prefetch(int space, MemorySegment data, long hashes, int hashBytes, int batch) {
     for (int i = 0; i < batch; i++) {
-      long mix = mix(data, hashes + (long) i * hashBytes, hashBytes, space);
-      heads[i] = Memory.getInt(buckets, bucketOf(mix));
+      long hash = hashes + (long) i * hashBytes;
+      firstWords[i] = Memory.getLong(data, hash);
+      offsets[i] = bucketOf(mix(data, hash, hashBytes, space));
     }
     for (int i = 0; i < batch; i++) {
-      long at = at(Math.max(0, heads[i] - 1));
-      long other = Memory.getLong(rows, at) ^ Memory.getLong(data, hashes + (long) i * hashBytes);
+      heads[i] = Memory.getInt(buckets, offsets[i]);
+    }
+    for (int i = 0; i < batch; i++) {
+      offsets[i] = Memory.getLong(rows, at(Math.max(0, heads[i] - 1)));
+    }
+    for (int i = 0; i < batch; i++) { // the lines are here now
+      long other = offsets[i] ^ firstWords[i];
       int mask = (int) ((other | -other) >> 63);
-      seconds[i] = Memory.getInt(rows, at + NEXT) & mask;
+      seconds[i] = Memory.getInt(rows, at(Math.max(0, heads[i] - 1)) + NEXT) & mask;
     }
     long sum = 0;
     for (int i = 0; i < batch; i++) {
