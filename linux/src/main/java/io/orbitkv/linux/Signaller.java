@@ -35,6 +35,7 @@ import java.lang.foreign.MemorySegment;
  */
 public final class Signaller implements AutoCloseable {
   private static final int EVENTS = 64;
+  private static final int BATCH = EVENTS / 2;
   private static final int EVENT_BYTES = 32;
   private static final int REQUEST_BYTES = 64;
   private static final int FD_OFFSET = 20;
@@ -49,6 +50,7 @@ public final class Signaller implements AutoCloseable {
   private final MemorySegment zeroTime = arena.allocate(16, 8);
   private final Fd nothing;
   private final long context;
+  private int submitted;
 
   private Signaller(Fd nothing, boolean asynchronous) {
     this.nothing = nothing;
@@ -113,14 +115,29 @@ public final class Signaller implements AutoCloseable {
 
   private void submit(int eventFd) {
     request.set(JAVA_INT, EVENTFD_OFFSET, eventFd);
-    long done = AioCalls.submit(context, 1, requests);
-    if (done < 0 && CallState.errno() == Errno.EAGAIN) { // no room for another completion
-      AioCalls.takeEvents(context, EVENTS, events, zeroTime);
-      done = AioCalls.submit(context, 1, requests);
+    submitted++;
+    if (submitted == BATCH) {
+      makeRoom();
     }
-    if (done < 0) {
-      throw LinuxException.last("io_submit", "eventfd=" + eventFd);
+    if (AioCalls.submit(context, 1, requests) < 0) {
+      retry(eventFd);
     }
+  }
+
+  /** Takes the completions of former signals, each of which took room. */
+  private void makeRoom() {
+    AioCalls.takeEvents(context, EVENTS, events, zeroTime);
+    submitted = 0;
+  }
+
+  private void retry(int eventFd) {
+    if (CallState.errno() == Errno.EAGAIN) {
+      makeRoom();
+      if (AioCalls.submit(context, 1, requests) >= 0) {
+        return;
+      }
+    }
+    throw LinuxException.last("io_submit", "eventfd=" + eventFd);
   }
 
   /** Idempotent; the eventfds stay open. */
