@@ -21,7 +21,12 @@ record Rounds(double ours, Double reference, int count) {
    * @param reference null for none
    */
   static Rounds run(int count, Measurement ours, Measurement reference) throws IOException {
-    warmUp(ours, reference);
+    return run(WARM_UP_NS, count, ours, reference);
+  }
+
+  static Rounds run(long warmUpNs, int count, Measurement ours, Measurement reference)
+      throws IOException {
+    warmUp(warmUpNs, ours, reference);
     double[] mine = new double[count];
     double[] others = new double[count];
     for (int i = 0; i < count; i++) {
@@ -37,8 +42,9 @@ record Rounds(double ours, Double reference, int count) {
     return new Rounds(median(mine), reference == null ? null : median(others), count);
   }
 
-  private static void warmUp(Measurement ours, Measurement reference) throws IOException {
-    long end = System.nanoTime() + WARM_UP_NS;
+  private static void warmUp(long warmUpNs, Measurement ours, Measurement reference)
+      throws IOException {
+    long end = System.nanoTime() + warmUpNs;
     do {
       if (reference != null) {
         reference.take();
