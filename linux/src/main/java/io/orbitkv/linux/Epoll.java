@@ -9,8 +9,8 @@ import java.util.Locale;
 import java.util.Objects;
 
 /**
- * Waits on many descriptors until one has something to read, level-triggered. Belongs to one
- * thread; waiting and reading the result allocate nothing.
+ * Waits on many descriptors until one has something to read, level-triggered unless told otherwise.
+ * Belongs to one thread; waiting and reading the result allocate nothing.
  *
  * <p>An event, struct epoll_event, holds the events at 0 (4 bytes) and the token (8 bytes) at 4 on
  * x86-64, where it is packed, and at 8 elsewhere.
@@ -21,6 +21,7 @@ public final class Epoll implements AutoCloseable {
   /** Most descriptors that one wait reports; the others follow with the next. */
   public static final int MAX_READY = 64;
 
+  private static final int EPOLLET = 1 << 31;
   private static final long TOKEN_OFFSET = isPacked() ? 4 : 8;
   private static final long EVENT_BYTES = TOKEN_OFFSET + Long.BYTES;
 
@@ -60,7 +61,19 @@ public final class Epoll implements AutoCloseable {
    * @throws LinuxException when it is not open, is watched already or cannot be watched
    */
   public void add(int fd, long token) {
-    change.set(JAVA_INT, 0, Poll.IN);
+    add(fd, Poll.IN, token);
+  }
+
+  /**
+   * As {@link #add}, but edge-triggered: a descriptor is reported once for what came since the last
+   * wait and need never be read, so a signal of an {@link EventFd} costs its receiver no drain.
+   */
+  public void addEdge(int fd, long token) {
+    add(fd, Poll.IN | EPOLLET, token);
+  }
+
+  private void add(int fd, int wanted, long token) {
+    change.set(JAVA_INT, 0, wanted);
     change.set(JAVA_LONG_UNALIGNED, TOKEN_OFFSET, token);
     control(WaitCalls.EPOLL_CTL_ADD, fd, "epoll_ctl(EPOLL_CTL_ADD)");
   }

@@ -8,7 +8,8 @@ import java.lang.foreign.MemorySegment;
 /**
  * A wake-up between threads or processes: signals are counted until somebody drains them. Any
  * number of threads may signal; one at a time drains or waits; any thread may close. Signalling and
- * draining allocate nothing.
+ * draining allocate nothing. They never block while O_NONBLOCK is set, which whoever shares the
+ * descriptor can change: towards a process that is not trusted, signal through {@link Signaller}.
  *
  * @see <a href="https://man7.org/linux/man-pages/man2/eventfd.2.html">eventfd(2)</a>
  */
@@ -109,6 +110,11 @@ public final class EventFd implements AutoCloseable {
     } finally {
       fd.leave();
     }
+  }
+
+  /** The descriptor, for {@link Signaller}. */
+  GuardedFd guarded() {
+    return fd;
   }
 
   /**

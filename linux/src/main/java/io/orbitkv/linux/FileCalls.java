@@ -65,7 +65,7 @@ final class FileCalls {
 
   private FileCalls() {}
 
-  private static boolean isAarch64() {
+  static boolean isAarch64() {
     return System.getProperty("os.arch", "").toLowerCase(Locale.ROOT).equals("aarch64");
   }
 

@@ -1,5 +1,6 @@
 package io.orbitkv.linux;
 
+import java.lang.foreign.Arena;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
@@ -14,10 +15,17 @@ final class GuardedFd {
 
   private final Fd fd;
   private final int value;
+  private final Arena memory;
   private final AtomicInteger state = new AtomicInteger();
 
   GuardedFd(Fd fd) {
+    this(fd, null);
+  }
+
+  /** A descriptor with the arena of what its calls use, closed after it; null for none. */
+  GuardedFd(Fd fd, Arena memory) {
     this.fd = fd;
+    this.memory = memory;
     this.value = fd.value();
   }
 
@@ -48,7 +56,7 @@ final class GuardedFd {
 
   void leave() {
     if (state.decrementAndGet() == CLOSED) {
-      fd.close();
+      release();
     }
   }
 
@@ -76,7 +84,14 @@ final class GuardedFd {
   /** Idempotent: refuses new uses; closes now, or when the last user leaves. */
   void close() {
     if (state.getAndUpdate(now -> now | CLOSED) == 0) {
-      fd.close();
+      release();
+    }
+  }
+
+  private void release() {
+    fd.close();
+    if (memory != null) {
+      memory.close();
     }
   }
 }

@@ -43,18 +43,21 @@ final class MessageBuffer {
   private static final int SCM_RIGHTS = 1;
   private static final int SCM_CREDENTIALS = 2;
 
-  private final Arena arena = Arena.ofAuto();
-  private final MemorySegment header = arena.allocate(HEADER_BYTES, 8);
-  private final MemorySegment iov = arena.allocate(16, 8);
-  private final MemorySegment bytes = arena.allocate(CAPACITY, 8);
+  private final MemorySegment header;
+  private final MemorySegment iov;
+  private final MemorySegment bytes;
   private final MemorySegment control;
 
   /**
    * A buffer.
    *
+   * @param arena whose end is the buffer's
    * @param maxFds most descriptors of one message
    */
-  MessageBuffer(int maxFds) {
+  MessageBuffer(Arena arena, int maxFds) {
+    header = arena.allocate(HEADER_BYTES, 8);
+    iov = arena.allocate(16, 8);
+    bytes = arena.allocate(CAPACITY, 8);
     control = arena.allocate(space((long) maxFds * Integer.BYTES) + space(Ucred.BYTES), 8);
     iov.set(ADDRESS, 0, bytes);
     header.set(ADDRESS, IOV_OFFSET, iov);

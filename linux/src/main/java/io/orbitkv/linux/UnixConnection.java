@@ -21,8 +21,9 @@ public final class UnixConnection implements AutoCloseable {
 
   private static final int[] NO_FDS = {};
 
-  private final GuardedFd fd;
-  private final MessageBuffer outgoing = new MessageBuffer(MAX_FDS);
+  private final Arena arena = Arena.ofShared();
+  private final GuardedFd fd; // closes the arena too, so the buffers are used inside its calls only
+  private final MessageBuffer outgoing;
   private final MessageBuffer incoming;
   private final Object sendLock = new Object();
   private final Object receiveLock = new Object();
@@ -33,8 +34,14 @@ public final class UnixConnection implements AutoCloseable {
 
   /** A connection that receives at most {@code maxReceivedFds} descriptors with one message. */
   UnixConnection(Fd fd, int maxReceivedFds) {
-    this.fd = new GuardedFd(fd);
-    this.incoming = new MessageBuffer(maxReceivedFds);
+    try {
+      this.outgoing = new MessageBuffer(arena, MAX_FDS);
+      this.incoming = new MessageBuffer(arena, maxReceivedFds);
+      this.fd = new GuardedFd(fd, arena);
+    } catch (Throwable t) { // for want of memory
+      arena.close();
+      throw t;
+    }
   }
 
   /**
@@ -312,7 +319,8 @@ public final class UnixConnection implements AutoCloseable {
   }
 
   /**
-   * Idempotent: ends the calls in progress; the descriptor is closed when the last has returned.
+   * Idempotent: ends the calls in progress; the descriptor is closed and the buffers are freed when
+   * the last has returned.
    */
   @Override
   public void close() {

@@ -90,7 +90,7 @@ public final class UnixListener implements AutoCloseable {
       }
       int raw = SocketCalls.accept(fd.raw());
       if (raw >= 0) {
-        return new UnixConnection(Fd.own(raw));
+        return connection(Fd.own(raw));
       }
       if (fd.isOpen() && !isPassing(CallState.errno())) {
         throw LinuxException.last("accept4", "path=" + path);
@@ -98,6 +98,15 @@ public final class UnixListener implements AutoCloseable {
       return null;
     } finally {
       fd.leave();
+    }
+  }
+
+  private static UnixConnection connection(Fd fd) {
+    try {
+      return new UnixConnection(fd);
+    } catch (Throwable t) { // for want of memory
+      fd.close();
+      throw t;
     }
   }
 
@@ -142,10 +151,13 @@ public final class UnixListener implements AutoCloseable {
       }
       throw e;
     }
-    if (FileCalls.unlink(path.toString()) < 0) {
-      throw LinuxException.last("unlink", "path=" + path);
+    if (FileCalls.unlink(path.toString()) == 0) {
+      return true;
     }
-    return true;
+    if (CallState.errno() == Errno.ENOENT) { // another was faster
+      return false;
+    }
+    throw LinuxException.last("unlink", "path=" + path);
   }
 
   /** Idempotent: ends the waits in progress and refuses connections; the file stays. */

@@ -15,8 +15,9 @@
  * descriptors and the sender's {@link io.orbitkv.linux.Ucred}. {@link io.orbitkv.linux.LockFile}
  * decides which process may listen.
  *
- * <p><b>Waiting.</b> {@link io.orbitkv.linux.EventFd} wakes, {@link io.orbitkv.linux.PidFd} tells
- * when a process ends; {@link io.orbitkv.linux.Poll} waits on a few descriptors, {@link
+ * <p><b>Waiting.</b> {@link io.orbitkv.linux.EventFd} wakes, through a {@link
+ * io.orbitkv.linux.Signaller} where the other side is not trusted; {@link io.orbitkv.linux.PidFd}
+ * tells when a process ends; {@link io.orbitkv.linux.Poll} waits on a few descriptors, {@link
  * io.orbitkv.linux.Epoll} on many. Every wait has a bound in milliseconds.
  *
  * <p><b>Processes.</b> {@link io.orbitkv.linux.Ids}, {@link io.orbitkv.linux.Affinity}, {@link

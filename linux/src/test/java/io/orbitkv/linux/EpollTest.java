@@ -49,6 +49,21 @@ class EpollTest {
   }
 
   @Test
+  void shouldReportEachEdgeOnceUndrained() {
+    try (var epoll = Epoll.create();
+        var event = EventFd.create()) {
+      epoll.addEdge(event.fd(), 7);
+      for (int i = 0; i < 3; i++) {
+        event.signal();
+
+        assertThat(epoll.await(0)).isEqualTo(1);
+        assertThat(epoll.token(0)).isEqualTo(7);
+        assertThat(epoll.await(0)).isZero();
+      }
+    }
+  }
+
+  @Test
   void shouldForgetRemoved() {
     try (var epoll = Epoll.create();
         var event = EventFd.create()) {

@@ -3,6 +3,7 @@ package io.orbitkv.linux;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
+import java.lang.foreign.Arena;
 import java.util.concurrent.Callable;
 import java.util.concurrent.Executors;
 import org.junit.jupiter.api.Test;
@@ -28,6 +29,20 @@ class GuardedFdTest {
     assertThatIllegalStateException().isThrownBy(guarded::value);
     guarded.leave();
     assertThatIllegalStateException().isThrownBy(fd::value);
+  }
+
+  @Test
+  @SuppressWarnings("MustBeClosedChecker") // the descriptor closes it
+  void shouldFreeItsMemoryWhenLastUserLeaves() {
+    var memory = Arena.ofShared();
+    var guarded = new GuardedFd(Fd.own(WaitCalls.eventfd()), memory);
+    guarded.enter();
+
+    guarded.close();
+
+    assertThat(memory.scope().isAlive()).isTrue();
+    guarded.leave();
+    assertThat(memory.scope().isAlive()).isFalse();
   }
 
   @Test

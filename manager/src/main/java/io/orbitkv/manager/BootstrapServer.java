@@ -9,6 +9,7 @@ import io.orbitkv.linux.UnixListener;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Semaphore;
+import java.util.concurrent.ThreadFactory;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -27,6 +28,7 @@ final class BootstrapServer implements AutoCloseable {
   private final Semaphore bootstraps = new Semaphore(MAX_BOOTSTRAPS);
   private final Map<SessionConnection, Entry> connections = new ConcurrentHashMap<>();
   private final LogLimiter limiter = new LogLimiter();
+  private final ThreadFactory threads;
   private final Thread acceptor;
   private volatile boolean closed;
 
@@ -41,8 +43,14 @@ final class BootstrapServer implements AutoCloseable {
   }
 
   BootstrapServer(Manager manager, UnixListener listener) {
+    this(manager, listener, Thread.ofPlatform().name("orbitkv-session").daemon().factory());
+  }
+
+  /** A server whose connections run on threads of {@code threads}. */
+  BootstrapServer(Manager manager, UnixListener listener, ThreadFactory threads) {
     this.manager = manager;
     this.listener = listener;
+    this.threads = threads;
     this.acceptor = Thread.ofPlatform().name("orbitkv-accept").daemon().unstarted(this::accept);
   }
 
@@ -59,6 +67,10 @@ final class BootstrapServer implements AutoCloseable {
         }
       } catch (LinuxException e) { // as for want of descriptors: others will close theirs
         log(Status.LIMIT, "not accepted", e.getMessage());
+        pause();
+      } catch (Throwable t) { // as for want of threads or memory: the next may do better
+        manager.counters().internalError();
+        log(Status.INTERNAL, "not accepted", t.toString());
         pause();
       }
     }
@@ -82,9 +94,22 @@ final class BootstrapServer implements AutoCloseable {
       connection.close();
       return;
     }
-    SessionConnection session = new SessionConnection(this, connection);
-    Thread thread =
-        Thread.ofPlatform().name("orbitkv-session").daemon().unstarted(() -> run(session));
+    SessionConnection session = null;
+    try {
+      session = new SessionConnection(this, connection);
+      start(session);
+    } catch (Throwable t) { // a connection without a thread leaves nothing behind
+      if (session != null) {
+        connections.remove(session);
+      }
+      bootstraps.release();
+      connection.close();
+      throw t;
+    }
+  }
+
+  private void start(SessionConnection session) {
+    Thread thread = threads.newThread(() -> run(session));
     connections.put(session, new Entry(thread));
     thread.start();
   }
@@ -167,10 +192,19 @@ final class BootstrapServer implements AutoCloseable {
     manager.requestStop();
   }
 
-  /** Takes no more connections, deletes the socket, and ends those that are left. */
+  /**
+   * Takes no more connections and deletes the socket; what can not be deleted stays. Idempotent.
+   */
   void closeListener() {
+    if (closed) {
+      return;
+    }
     closed = true;
-    listener.unlink();
+    try {
+      listener.unlink();
+    } catch (LinuxException e) {
+      LOG.warn("socket can not be deleted: {}", e.getMessage());
+    }
     listener.close();
     join(acceptor, JOIN_MS);
   }

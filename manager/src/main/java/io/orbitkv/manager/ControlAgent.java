@@ -12,6 +12,7 @@ import io.orbitkv.core.CoreOutput;
 import io.orbitkv.core.CoreStats;
 import io.orbitkv.linux.Epoll;
 import io.orbitkv.linux.EventFd;
+import io.orbitkv.linux.Signaller;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.VarHandle;
@@ -50,7 +51,8 @@ final class ControlAgent implements CoreOutput, AutoCloseable {
   private final CacheCore core;
   private final EdgeCounters counters;
   private final Epoll epoll;
-  private final EventFd wake;
+  private final EventFd wake; // the Manager's alone
+  private final Signaller signaller;
   private final ConcurrentLinkedQueue<Runnable> inbox = new ConcurrentLinkedQueue<>();
   private final ControlledSession[] bySlot = new ControlledSession[Protocol.MAX_SESSIONS];
   private ControlledSession[] live = {};
@@ -62,7 +64,8 @@ final class ControlAgent implements CoreOutput, AutoCloseable {
 
   private long restoreWakes; // bit a slot
   private long publishWakes;
-  private long settledSlots;
+  private final ControlledSession[] settled = new ControlledSession[Protocol.MAX_SESSIONS];
+  private int settledCount;
   private boolean replyBlocked;
   private boolean stopping;
   private long lastTickNs;
@@ -70,6 +73,11 @@ final class ControlAgent implements CoreOutput, AutoCloseable {
   private CompletableFuture<Void> quiescence;
   private volatile boolean running = true;
   private volatile boolean ended;
+
+  /** Whether no engine can make the thread wait. */
+  boolean neverBlocks() {
+    return signaller.neverBlocks();
+  }
 
   /** Creates the core and all that the thread needs; nothing runs yet. */
   ControlAgent(CoreConfig config, long epochLow, EdgeCounters counters) {
@@ -82,7 +90,14 @@ final class ControlAgent implements CoreOutput, AutoCloseable {
       epoll.close();
       throw t;
     }
-    epoll.add(wake.fd(), CONTROL_TOKEN);
+    try {
+      epoll.add(wake.fd(), CONTROL_TOKEN);
+      this.signaller = Signaller.create();
+    } catch (Throwable t) {
+      wake.close();
+      epoll.close();
+      throw t;
+    }
     this.thread = Thread.ofPlatform().name("orbitkv-control").daemon().unstarted(this::run);
   }
 
@@ -127,7 +142,7 @@ final class ControlAgent implements CoreOutput, AutoCloseable {
       ControlledSession session, String instanceId, int pid, boolean mayPublish) {
     return call(c -> {
       int wakeFd = session.memory.managerWake().fd();
-      epoll.add(wakeFd, session.slot);
+      epoll.addEdge(wakeFd, session.slot); // never read: the engine could let a read block
       try {
         c.openSession(session.slot, session.table, instanceId, pid, mayPublish, System.nanoTime());
       } catch (Throwable t) { // a failed open leaves nothing behind
@@ -247,9 +262,10 @@ final class ControlAgent implements CoreOutput, AutoCloseable {
     ended = true;
     drainInbox();
     for (ControlledSession session : live) {
-      session.settle();
+      session.settle(signaller);
     }
     live = new ControlledSession[0];
+    signaller.close();
     epoll.close();
     wake.close();
     if (bufferArena.scope().isAlive()) {
@@ -321,9 +337,9 @@ final class ControlAgent implements CoreOutput, AutoCloseable {
 
   private int takeInbox() {
     int work = 0;
-    for (Runnable next = inbox.poll(); next != null; next = inbox.poll()) {
-      next.run();
-      flush(); // a slot that was settled here may be taken by the next
+    while (!inbox.isEmpty()) {
+      flush(); // a slot that was settled before may be taken by the next
+      inbox.remove().run();
       work++;
     }
     return work;
@@ -373,8 +389,8 @@ final class ControlAgent implements CoreOutput, AutoCloseable {
    */
   private void end(ControlledSession session, SessionEnd reason, String detail) {
     if (session.open) {
-      session.close();
-      counters.sessionEnded(reason);
+      counters.sessionEnded(reason); // first, so that who sees the end sees the count
+      session.close(signaller);
       logEnd(session, reason, detail);
     }
     try {
@@ -412,10 +428,9 @@ final class ControlAgent implements CoreOutput, AutoCloseable {
   /** Wakes engines and lets settled sessions go. */
   private void flush() {
     wakeEngines();
-    while (settledSlots != 0) {
-      int slot = Long.numberOfTrailingZeros(settledSlots);
-      settledSlots &= settledSlots - 1;
-      remove(bySlot[slot]);
+    while (settledCount > 0) {
+      settledCount--;
+      remove(settled[settledCount]);
     }
   }
 
@@ -427,13 +442,13 @@ final class ControlAgent implements CoreOutput, AutoCloseable {
     for (; restoreWakes != 0; restoreWakes &= restoreWakes - 1) {
       ControlledSession session = bySlot[Long.numberOfTrailingZeros(restoreWakes)];
       if (session != null && sleeps(session, ChannelDescriptor.RESTORE_SLEEPS_OFFSET)) {
-        session.memory.restoreWake().signal();
+        signaller.signal(session.memory.restoreWake());
       }
     }
     for (; publishWakes != 0; publishWakes &= publishWakes - 1) {
       ControlledSession session = bySlot[Long.numberOfTrailingZeros(publishWakes)];
       if (session != null && sleeps(session, ChannelDescriptor.PUBLISH_SLEEPS_OFFSET)) {
-        session.memory.publishWake().signal();
+        signaller.signal(session.memory.publishWake());
       }
     }
   }
@@ -443,13 +458,15 @@ final class ControlAgent implements CoreOutput, AutoCloseable {
   }
 
   private void remove(ControlledSession session) {
-    if (session == null) {
-      return;
+    if (bySlot[session.slot] == session) {
+      bySlot[session.slot] = null;
     }
-    bySlot[session.slot] = null;
     live = Arrays.stream(live).filter(other -> other != session).toArray(ControlledSession[]::new);
-    epoll.remove(session.memory.managerWake().fd());
-    session.settle();
+    try {
+      epoll.remove(session.memory.managerWake().fd());
+    } finally {
+      session.settle(signaller);
+    }
   }
 
   /** Waits for a wake-up, or for work that came meanwhile; false when the time passed. */
@@ -478,11 +495,8 @@ final class ControlAgent implements CoreOutput, AutoCloseable {
   private boolean await(int timeoutMs) {
     int ready = epoll.await(timeoutMs);
     for (int i = 0; i < ready; i++) {
-      long token = epoll.token(i);
-      if (token == CONTROL_TOKEN) {
+      if (epoll.token(i) == CONTROL_TOKEN) {
         wake.drain();
-      } else if (bySlot[(int) token] != null) {
-        bySlot[(int) token].memory.managerWake().drain();
       }
     }
     return ready > 0;
@@ -523,7 +537,11 @@ final class ControlAgent implements CoreOutput, AutoCloseable {
 
   @Override
   public void sessionSettled(int session) {
-    settledSlots |= 1L << session;
+    ControlledSession over = bySlot[session];
+    if (over != null && !over.settling) {
+      over.settling = true;
+      settled[settledCount++] = over; // itself: its slot may be another's by the time it is removed
+    }
   }
 
   @Override
@@ -539,8 +557,8 @@ final class ControlAgent implements CoreOutput, AutoCloseable {
   public void violation(int session, String what) {
     ControlledSession from = bySlot[session];
     if (from != null && from.open) {
-      from.close();
       counters.sessionEnded(SessionEnd.VIOLATION);
+      from.close(signaller);
       logEnd(from, SessionEnd.VIOLATION, what);
     }
   }

@@ -6,6 +6,7 @@ import io.orbitkv.channel.CommandRing;
 import io.orbitkv.channel.GrantTable;
 import io.orbitkv.channel.Memory;
 import io.orbitkv.channel.ProtocolException;
+import io.orbitkv.linux.Signaller;
 import java.lang.foreign.MemorySegment;
 import java.util.HashMap;
 import java.util.Map;
@@ -32,6 +33,7 @@ final class ControlledSession {
 
   long drainsSeen;
   boolean open = true;
+  boolean settling; // the core has settled it; the next flush lets it go
   private final Runnable hangUp;
 
   /**
@@ -63,23 +65,29 @@ final class ControlledSession {
   }
 
   /** Takes no more commands, says so in the channel, and ends the socket. */
-  void close() {
+  void close(Signaller signaller) {
     if (open) {
       open = false;
       Memory.putIntVolatile(
           channel, ChannelDescriptor.SESSION_STATE_OFFSET, ChannelDescriptor.CLOSED);
-      memory.restoreWake().signal();
-      memory.publishWake().signal();
-      hangUp.run();
+      try {
+        signaller.signal(memory.restoreWake());
+        signaller.signal(memory.publishWake());
+      } finally {
+        hangUp.run();
+      }
     }
   }
 
   /** The session is over for good: whoever waits for a withdrawal learns it here. */
-  void settle() {
-    close();
-    withdrawals.values().forEach(withdrawal -> withdrawal.complete(null));
-    withdrawals.clear();
-    settled.complete(null);
+  void settle(Signaller signaller) {
+    try {
+      close(signaller);
+    } finally {
+      withdrawals.values().forEach(withdrawal -> withdrawal.complete(null));
+      withdrawals.clear();
+      settled.complete(null);
+    }
   }
 
   /** Requests of one kind and their replies. */

@@ -28,6 +28,8 @@ import org.slf4j.LoggerFactory;
  */
 public final class Manager implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(Manager.class);
+  private static final long MARGIN_BYTES = 128L << 20;
+  private static final int MARGIN_SHARE = 20;
   private static final int PROBE_MS = 1_000;
   private static final double NS_PER_SECOND = 1e9;
 
@@ -112,16 +114,22 @@ public final class Manager implements AutoCloseable {
     }
   }
 
-  /** Refuses a pool that is larger than what is left of the machine or its control group. */
+  /**
+   * Refuses a pool that leaves too little of the machine or its control group: tables, sessions and
+   * the Java heap need memory too, the more the larger the pool is.
+   */
   static void checkFits(long poolBytes, MemoryFacts facts) {
-    if (poolBytes <= facts.freeBytes()) {
+    long marginBytes = MARGIN_BYTES + poolBytes / MARGIN_SHARE;
+    if (poolBytes <= facts.freeBytes() - marginBytes) {
       return;
     }
     boolean byGroup = facts.freeBytes() < facts.availableBytes();
     throw new ManagerException(
         "pool does not fit: wanted bytes="
             + poolBytes
-            + ", free bytes="
+            + ", margin bytes="
+            + marginBytes
+            + " for tables and sessions, free bytes="
             + facts.freeBytes()
             + (byGroup
                 ? ", limited by the control group: limit bytes="
@@ -197,12 +205,17 @@ public final class Manager implements AutoCloseable {
   /**
    * Waits until registrations are taken.
    *
+   * @return false when the Manager was asked to stop; {@link #awaitTermination} tells when it has
    * @throws ManagerException when the pool can not be prepared or the time passes
    */
-  public void awaitReady(Duration timeout) {
+  public boolean awaitReady(Duration timeout) {
     try {
       pool.ready().get(timeout.toNanos(), TimeUnit.NANOSECONDS);
+      return !stopping;
     } catch (ExecutionException e) {
+      if (stopping) {
+        return false;
+      }
       throw new ManagerException(e.getCause().getMessage(), e.getCause());
     } catch (TimeoutException e) {
       throw new ManagerException(
@@ -221,7 +234,7 @@ public final class Manager implements AutoCloseable {
       socket    %s, %s
       HTTP      http://%s%s
       limits    leases %,d bytes, an instance %,d bytes; sessions %d, connections %d
-      detected  %d CPUs, %,d bytes free%s, SO_PEERPIDFD %s
+      detected  %d CPUs, %,d bytes free%s, SO_PEERPIDFD %s, wake-ups %s
     """
         .formatted(
             identity.version(),
@@ -245,7 +258,8 @@ public final class Manager implements AutoCloseable {
             memoryFacts.cgroupLimitBytes() == Long.MAX_VALUE
                 ? ""
                 : " (control group limit %,d)".formatted(memoryFacts.cgroupLimitBytes()),
-            peerPidFd ? "yes" : "no, pidfd_open instead")
+            peerPidFd ? "yes" : "no, pidfd_open instead",
+            control.neverBlocks() ? "by the kernel" : "by write")
         .stripTrailing();
   }
 
@@ -274,8 +288,11 @@ public final class Manager implements AutoCloseable {
       LOG.error("stop is incomplete", e);
       drained = false;
     } finally {
-      release();
-      terminated.countDown();
+      try {
+        release();
+      } finally {
+        terminated.countDown();
+      }
     }
     LOG.info("Manager stopped: drained={}", drained);
     return drained;
@@ -308,9 +325,11 @@ public final class Manager implements AutoCloseable {
 
   /** Releases what was opened, users first. */
   private void release() {
-    if (listener != null) {
-      listener.unlink();
-      listener.close();
+    if (server != null) {
+      closeQuietly(server::closeListener);
+    } else if (listener != null) {
+      closeQuietly(listener::unlink);
+      closeQuietly(listener);
     }
     closeQuietly(control);
     closeQuietly(server);
@@ -326,8 +345,8 @@ public final class Manager implements AutoCloseable {
     }
     try {
       part.close();
-    } catch (Exception e) {
-      LOG.error("part can not be closed: {}", part.getClass().getSimpleName(), e);
+    } catch (Throwable t) { // whatever it is, all else must be closed
+      LOG.error("part can not be closed: {}", part.getClass().getSimpleName(), t);
     }
   }
 

@@ -42,6 +42,10 @@ import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Duration;
 import java.util.Random;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ThreadFactory;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BooleanSupplier;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeEach;
@@ -537,6 +541,100 @@ class ManagerTest {
             .containsExactly(512L << 20, 512L << 20);
       }
       assertThat(manager.startupSummary()).contains("2 arenas").contains(socket.toString());
+    }
+  }
+
+  @Test
+  void shouldStopWhileThePoolIsBeingPrepared() throws Exception {
+    ManagerConfig large =
+        ManagerConfig.builder(socket, 1L << 30)
+            .httpAddr(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0))
+            .build();
+    Manager manager = Manager.start(large);
+    CompletableFuture<Boolean> ready =
+        CompletableFuture.supplyAsync(() -> {
+          manager.requestStop();
+          return manager.awaitReady(BOUND);
+        });
+    assertThat(ready.get(BOUND.toSeconds(), TimeUnit.SECONDS))
+        .as("no failure, and not ready unless the machine was faster")
+        .isNotNull();
+    manager.awaitTermination();
+    assertThat(manager.awaitReady(BOUND)).isFalse();
+    assertThat(maps()).isZero();
+  }
+
+  @Test
+  void shouldReleaseAllWhenTheSocketCanNotBeDeleted() throws Exception {
+    long fds = openFds();
+    Manager manager = startReady();
+    Files.delete(socket);
+    Files.move(socket.getParent(), directory.resolve("gone"));
+    Files.writeString(socket.getParent(), "a file where the directory was");
+
+    assertThat(manager.stop(Duration.ofSeconds(2))).isTrue();
+    manager.awaitTermination();
+
+    assertThat(maps()).isZero();
+    assertThat(openFds()).isEqualTo(fds);
+  }
+
+  @Test
+  void shouldServeTheNextWhenAConnectionGetsNoThread() {
+    Path other = directory.resolve("other.sock");
+    AtomicInteger asked = new AtomicInteger();
+    ThreadFactory threads =
+        task ->
+            new Thread(task) {
+              @Override
+              public void start() {
+                if (asked.getAndIncrement() < 70) { // more than connections without a session
+                  throw new OutOfMemoryError("unable to create native thread");
+                }
+                super.start();
+              }
+            };
+    try (Manager manager = startReady();
+        UnixListener listener = UnixListener.bind(other, 0600);
+        BootstrapServer server = new BootstrapServer(manager, listener, threads)) {
+      server.start();
+      for (int i = 0; i < 70; i++) {
+        try (RawClient refused = new RawClient(other)) {
+          assertThat(refused.receive()).isNull();
+        }
+      }
+      try (RawClient client = new RawClient(other)) {
+        client.handshake();
+        assertThat(client.confirm().hasSessionConfirmed()).isTrue();
+      }
+      assertThat(manager.counters().internalErrors()).isEqualTo(70);
+    }
+  }
+
+  @Test
+  void shouldServeOthersWhenAnEngineFillsItsWakesAndMakesThemBlock() {
+    try (Manager _ = startReady();
+        RawClient bad = new RawClient(socket);
+        RawClient good = new RawClient(socket)) {
+      bad.handshake();
+      bad.confirm();
+      good.handshake();
+      good.confirm();
+      for (Fd wake : bad.fds.subList(2, 5)) {
+        Hostile.fillAndMakeBlocking(wake);
+      }
+      try (Mapping channel = mapChannel(bad)) {
+        MemorySegment region = channel.segment();
+        Memory.putIntVolatile(region, ChannelDescriptor.RESTORE_SLEEPS_OFFSET, 1);
+        var requests = new CommandRing.Producer(region, ChannelDescriptor.QUERY_REQUESTS);
+        var replies = new CommandRing.Consumer(region, ChannelDescriptor.QUERY_REPLIES);
+        Command command = new Command();
+        requests.tryWrite(command.set(Opcode.PING, 0, 1, bad.epochLow, 0, 0));
+        eventually(() -> replies.tryRead(command));
+      }
+      assertThat(good.register(4096, false).hasRegistered()).isTrue();
+      bad.sayClose();
+      assertThat(good.sayClose().hasClosed()).isTrue();
     }
   }
 

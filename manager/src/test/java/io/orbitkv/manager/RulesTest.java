@@ -44,12 +44,16 @@ class RulesTest {
 
   @Test
   void shouldNameTheLimitThatAPoolExceeds() {
-    assertThatThrownBy(() -> Manager.checkFits(100, new MemoryFacts(1000, 90, 20)))
-        .hasMessageContaining("control group: limit bytes=90, used bytes=20")
-        .hasMessageContaining("wanted bytes=100, free bytes=70");
-    assertThatThrownBy(() -> Manager.checkFits(100, new MemoryFacts(50, Long.MAX_VALUE, 0)))
-        .hasMessageContaining("machine: available bytes=50");
-    assertThatCode(() -> Manager.checkFits(100, new MemoryFacts(100, Long.MAX_VALUE, 0)))
+    long pool = 1000L << 20;
+    long margin = (50L + 128) << 20;
+    assertThatThrownBy(() -> Manager.checkFits(pool, new MemoryFacts(pool * 2, pool + 90, 20)))
+        .hasMessageContaining("control group: limit bytes=" + (pool + 90) + ", used bytes=20")
+        .hasMessageContaining("wanted bytes=" + pool + ", margin bytes=" + margin)
+        .hasMessageContaining("free bytes=" + (pool + 70));
+    long least = pool + margin;
+    assertThatThrownBy(() -> Manager.checkFits(pool, new MemoryFacts(least - 1, Long.MAX_VALUE, 0)))
+        .hasMessageContaining("machine: available bytes=" + (least - 1));
+    assertThatCode(() -> Manager.checkFits(pool, new MemoryFacts(least, Long.MAX_VALUE, 0)))
         .doesNotThrowAnyException();
   }
 
