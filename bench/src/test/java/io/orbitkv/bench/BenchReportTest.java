@@ -38,6 +38,7 @@ class BenchReportTest {
 
     Rounds rounds =
         Rounds.run(
+            0,
             3,
             () -> {
               order.add("ours");
@@ -50,12 +51,12 @@ class BenchReportTest {
 
     assertThat(order)
         .containsExactly(
-            "ours", "reference", "reference", "ours", "ours", "reference", "reference", "ours");
+            "reference", "ours", "reference", "ours", "ours", "reference", "reference", "ours");
     assertThat(rounds).isEqualTo(new Rounds(5, 4.0, 3));
   }
 
   @Test
   void shouldMeasureWithoutReference() throws IOException {
-    assertThat(Rounds.run(2, () -> 7, null)).isEqualTo(new Rounds(7, null, 2));
+    assertThat(Rounds.run(0, 2, () -> 7, null)).isEqualTo(new Rounds(7, null, 2));
   }
 }
