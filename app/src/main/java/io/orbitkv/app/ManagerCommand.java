@@ -121,21 +121,25 @@ final class ManagerCommand implements Callable<Integer> {
         Thread.ofPlatform().daemon().name("orbitkv-stdin").start(() -> awaitEndOfInput(stop));
       }
       System.out.println(manager.startupSummary());
-      manager.awaitReady(READY_BOUND);
-      System.out.println(
-          ManagerProcess.READY
-              + " socket="
-              + manager.socket()
-              + " http="
-              + hostPort(manager.httpAddress())
-              + " pid="
-              + ProcessHandle.current().pid());
-      if (exitWhenReady) {
-        stop.run();
+      if (manager.awaitReady(READY_BOUND)) { // else a stop was asked for meanwhile
+        System.out.println(readyLine(manager));
+        if (exitWhenReady) {
+          stop.run();
+        }
       }
       manager.awaitTermination();
     }
     return 0;
+  }
+
+  private static String readyLine(Manager manager) {
+    return ManagerProcess.READY
+        + " socket="
+        + manager.socket()
+        + " http="
+        + hostPort(manager.httpAddress())
+        + " pid="
+        + ProcessHandle.current().pid();
   }
 
   private ManagerConfig config() throws IOException {

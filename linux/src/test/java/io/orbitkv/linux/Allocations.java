@@ -15,9 +15,14 @@ final class Allocations {
 
   /** Whether the task comes to allocate less than a byte a run. */
   static boolean vanish(Runnable task) {
+    return fallBelow(task, 1);
+  }
+
+  /** Whether the task comes to allocate less than so many bytes a run. */
+  static boolean fallBelow(Runnable task, long bytesARun) {
     long startNs = System.nanoTime();
     while (System.nanoTime() - startNs < LONG_NS) {
-      if (bytes(task) < RUNS) {
+      if (bytes(task) < RUNS * bytesARun) {
         return true;
       }
     }
