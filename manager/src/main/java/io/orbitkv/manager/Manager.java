@@ -1,5 +1,6 @@
 package io.orbitkv.manager;
 
+import io.orbitkv.channel.Protocol;
 import io.orbitkv.core.CoreConfig;
 import io.orbitkv.core.CoreStats;
 import io.orbitkv.linux.Affinity;
@@ -227,40 +228,56 @@ public final class Manager implements AutoCloseable {
   }
 
   /** What was started and what was found, in a few lines for a person. */
-  public String startupSummary() {
-    return """
-    OrbitKV Manager %s, pid %d
-      pool      %,d bytes in %d arenas, slabs of %,d bytes%s
-      socket    %s, %s
-      HTTP      http://%s%s
-      limits    leases %,d bytes, an instance %,d bytes; sessions %d, connections %d
-      detected  %d CPUs, %,d bytes free%s, SO_PEERPIDFD %s, wake-ups %s
-    """
-        .formatted(
-            identity.version(),
-            identity.pid(),
-            pool.totalBytes(),
-            pool.count(),
-            slabBytes,
-            config.hugePages() ? ", huge pages" : "",
-            config.socket(),
-            config.allowedUids().isEmpty()
-                ? "uid " + peerRule.ownUid() + " only"
-                : "uids " + config.allowedUids(),
-            http.addressText(),
-            config.enablePrometheus() ? "" : ", metrics off",
-            config.queryBudgetBytes(),
-            config.instanceBudgetBytes(),
-            io.orbitkv.channel.Protocol.MAX_SESSIONS,
-            BootstrapServer.maxConnections(),
-            cpus,
-            memoryFacts.freeBytes(),
-            memoryFacts.cgroupLimitBytes() == Long.MAX_VALUE
+  public String startupSummary() { // no Formatter: it would load locales while the pool is touched
+    String users =
+        config.allowedUids().isEmpty()
+            ? "uid " + peerRule.ownUid() + " only"
+            : "uids " + config.allowedUids();
+    long groupLimit = memoryFacts.cgroupLimitBytes();
+    return String.join(
+        "\n",
+        "OrbitKV Manager " + identity.version() + ", pid " + identity.pid(),
+        "  pool      "
+            + grouped(pool.totalBytes())
+            + " bytes in "
+            + pool.count()
+            + " arenas, slabs of "
+            + grouped(slabBytes)
+            + " bytes"
+            + (config.hugePages() ? ", huge pages" : ""),
+        "  socket    " + config.socket() + ", " + users,
+        "  HTTP      http://"
+            + http.addressText()
+            + (config.enablePrometheus() ? "" : ", metrics off"),
+        "  limits    leases "
+            + grouped(config.queryBudgetBytes())
+            + " bytes, an instance "
+            + grouped(config.instanceBudgetBytes())
+            + " bytes; sessions "
+            + Protocol.MAX_SESSIONS
+            + ", connections "
+            + BootstrapServer.maxConnections(),
+        "  detected  "
+            + cpus
+            + " CPUs, "
+            + grouped(memoryFacts.freeBytes())
+            + " bytes free"
+            + (groupLimit == Long.MAX_VALUE
                 ? ""
-                : " (control group limit %,d)".formatted(memoryFacts.cgroupLimitBytes()),
-            peerPidFd ? "yes" : "no, pidfd_open instead",
-            control.neverBlocks() ? "by the kernel" : "by write")
-        .stripTrailing();
+                : " (control group limit " + grouped(groupLimit) + ")")
+            + ", SO_PEERPIDFD "
+            + (peerPidFd ? "yes" : "no, pidfd_open instead")
+            + ", wake-ups "
+            + (control.neverBlocks() ? "by the kernel" : "by write"));
+  }
+
+  /** A number with a comma before each three digits. */
+  private static String grouped(long number) {
+    StringBuilder digits = new StringBuilder().append(number);
+    for (int i = digits.length() - 3; i > 0; i -= 3) {
+      digits.insert(i, ',');
+    }
+    return digits.toString();
   }
 
   /**
