@@ -26,9 +26,6 @@ public final class ManagerProcess implements AutoCloseable {
   /** First word of the line that a Manager prints once it is ready. */
   public static final String READY = "ready";
 
-  /** Leaves the processors to the threads that touch the pool, as the launch script does. */
-  private static final String FEWER_COMPILATIONS = "-XX:CompileThresholdScaling=10";
-
   private static final Duration READY_BOUND = Duration.ofMinutes(2);
   private static final Duration STOP_BOUND = Duration.ofSeconds(30);
 
@@ -55,7 +52,6 @@ public final class ManagerProcess implements AutoCloseable {
       throws IOException {
     Path directory = Files.createTempDirectory("orbitkv-");
     List<String> line = new ArrayList<>(command);
-    line.add(1, FEWER_COMPILATIONS);
     line.addAll(List.of("manager", "--pool-size", Long.toString(poolBytes)));
     line.addAll(List.of("--socket", socket(directory).toString(), "--http-addr", "127.0.0.1:0"));
     line.addAll(List.of("--log-level", "warn", "--stop-with-stdin"));
