@@ -11,6 +11,9 @@ final class Leases {
   /** Most live leases. */
   static final int MAX_LEASES = 1 << 16;
 
+  /** Most queries with an identity whose leases live, over all sessions. */
+  static final int MAX_QUERIES = 1024;
+
   private static final int PLACE_BITS = 16;
 
   private final BlockStore store;
@@ -21,6 +24,7 @@ final class Leases {
   private final int[] free = new int[MAX_LEASES];
   private int freeCount;
   private int live;
+  private int openQueries;
   private long bytes;
   private long nextSerial = 1;
   private long earliestDeadlineNs = Long.MAX_VALUE;
@@ -136,11 +140,27 @@ final class Leases {
     lease.asker.queryLeases[query]++;
   }
 
-  private static void leaveQuery(Session asker, long queryId) {
+  private void leaveQuery(Session asker, long queryId) {
     int query = asker.findQuery(queryId);
     if (query >= 0 && --asker.queryLeases[query] == 0) {
-      asker.removeQuery(query);
+      closeQuery(asker, query);
     }
+  }
+
+  /** Remembers a query of a session; false when the session or the Manager remembers too many. */
+  boolean openQuery(Session asker, long queryId, int revision) {
+    if (asker.queries == Session.MAX_QUERIES || openQueries == MAX_QUERIES) {
+      return false;
+    }
+    asker.addQuery(queryId, revision);
+    openQueries++;
+    return true;
+  }
+
+  /** Forgets a query. */
+  void closeQuery(Session asker, int query) {
+    asker.removeQuery(query);
+    openQueries--;
   }
 
   /** Ends the leases of a session's query up to a revision. */

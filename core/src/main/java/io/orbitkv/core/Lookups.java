@@ -119,15 +119,9 @@ final class Lookups {
     if (query >= 0) {
       leases.endQuery(session, queryId, revision);
     }
-    if (session.findQuery(queryId) < 0) {
-      if (session.queries == Session.MAX_QUERIES) {
-        refusal = Status.LIMIT;
-        return false;
-      }
-      session.queryIds[session.queries] = queryId;
-      session.queryRevisions[session.queries] = revision;
-      session.queryLeases[session.queries] = 0;
-      session.queries++;
+    if (session.findQuery(queryId) < 0 && !leases.openQuery(session, queryId, revision)) {
+      refusal = Status.LIMIT;
+      return false;
     }
     return true;
   }
@@ -138,7 +132,7 @@ final class Lookups {
       leases.joinQuery(granted[i], query, queryId, request.revision());
     }
     if (grantedCount == 0) {
-      session.removeQuery(query);
+      leases.closeQuery(session, query);
     }
   }
 

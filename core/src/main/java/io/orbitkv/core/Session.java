@@ -52,6 +52,14 @@ final class Session {
     return -1;
   }
 
+  /** Remembers a query. */
+  void addQuery(long queryId, int revision) {
+    queryIds[queries] = queryId;
+    queryRevisions[queries] = revision;
+    queryLeases[queries] = 0;
+    queries++;
+  }
+
   /** Forgets a query; the last one takes its place. */
   void removeQuery(int place) {
     queries--;

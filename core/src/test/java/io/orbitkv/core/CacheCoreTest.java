@@ -496,4 +496,40 @@ class CacheCoreTest {
     assertThat(engine.cancelQuery(0, 0)).isEqualTo(Status.INVALID);
     assertThat(core.stats(0).leases()).isEqualTo(1);
   }
+
+  @Test
+  void shouldLetANewerRevisionReplaceTheOlder() {
+    start(4 << 20, 4 << 20);
+    EngineModel engine = engine("a", 1, 65_536);
+    publish(engine, keys(0, 4), -1, 0);
+    EngineModel.Held older = engine.lookup(keys(0, 4), LookupRequest.PREFIX, 9, 1, 0);
+    EngineModel.Held newer = engine.lookup(keys(0, 4), LookupRequest.PREFIX, 9, 2, 0);
+    assertThat(engine.lookup(keys(0, 4), LookupRequest.PREFIX, 9, 1, 0)).isNull();
+    assertThat(engine.lastReply.status).isEqualTo(Status.SUPERSEDED.code());
+    assertThat(engine.release(older.id(), 0)).isEqualTo(Status.LEASE_ENDED);
+    assertThat(core.stats(0).queriesPending()).isEqualTo(1);
+    assertThat(engine.release(newer.id(), 0)).isEqualTo(Status.OK);
+    assertThat(core.stats(0).queriesPending()).isZero();
+  }
+
+  @Test
+  void shouldBoundQueriesASessionAndInAll() {
+    start(4 << 20, 4 << 20);
+    List<EngineModel> sessions = new ArrayList<>();
+    for (int i = 0; i < 9; i++) {
+      sessions.add(engine("a" + i, 1, 512));
+    }
+    publish(sessions.getFirst(), keys(0, 1), -1, 0);
+    int granted = 0;
+    for (EngineModel session : sessions) {
+      for (int query = 1; query <= Session.MAX_QUERIES + 1; query++) {
+        granted += session.lookup(keys(0, 1), LookupRequest.PREFIX, query, 0, 0) == null ? 0 : 1;
+      }
+      assertThat(session.lastReply.status).isEqualTo(Status.LIMIT.code());
+    }
+    assertThat(granted).isEqualTo(Leases.MAX_QUERIES);
+    core.processExited(sessions.getFirst().slot, 0);
+    EngineModel last = sessions.getLast();
+    assertThat(last.lookup(keys(0, 1), LookupRequest.PREFIX, 1, 0, 0)).isNotNull();
+  }
 }

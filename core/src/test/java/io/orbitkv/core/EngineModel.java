@@ -101,7 +101,12 @@ final class EngineModel {
 
   /** Looks keys up and returns the leased ones; null when nothing was leased. */
   Held lookup(List<Long> keys, int mode, long nowNs) {
-    LookupRequest.writeHeader(data, 0, mode, 32, 1, keys.size(), 0, 0, 0, 1);
+    return lookup(keys, mode, 0, 0, nowNs);
+  }
+
+  /** As {@link #lookup(List, int, long)}, with an identity; null also when it was refused. */
+  Held lookup(List<Long> keys, int mode, long queryId, int revision, long nowNs) {
+    LookupRequest.writeHeader(data, 0, mode, 32, 1, keys.size(), queryId, revision, 0, 1);
     MemorySegment.copy(MemorySegment.ofArray(namespace), 0, data, LookupRequest.namespaceAt(0), 32);
     for (int i = 0; i < keys.size(); i++) {
       putHash(data, LookupRequest.hashesAt(1) + 32L * i, keys.get(i));
@@ -112,6 +117,9 @@ final class EngineModel {
         0,
         (int) LookupRequest.byteSize(1, keys.size(), 32),
         nowNs);
+    if (lastReply.status != Status.OK.code()) {
+      return null;
+    }
     MemorySegment reply = takeReply(ChannelDescriptor.QUERY_REPLIES);
     long group = LookupReply.groupAt(0, 0, keys.size());
     List<Long> found = new ArrayList<>();
