@@ -394,16 +394,7 @@ final class Operations {
     Session session = op.session;
     session.table.setOutcome(op.slot, status, 0, op.held, op.refused, text);
     sendPublishReply(op, false);
-    long word = session.table.wordAcquire(op.slot);
-    boolean moved =
-        word == word(op, GrantState.PREPARING)
-            && session.table.tryManagerMove(op.slot, word, GrantState.REAPED);
-    if (!moved) {
-      word = session.table.wordAcquire(op.slot);
-      if (word == word(op, GrantState.CANCEL_REQUESTED)) {
-        session.table.tryManagerMove(op.slot, word, GrantState.REAPED);
-      }
-    }
+    reapPrepared(op);
     settle(op);
     wake(op);
   }
@@ -430,7 +421,7 @@ final class Operations {
       wake(op);
     } else { // the engine was first: it gave up, and the plan was never readable
       session.bank.free(offset, op.entries);
-      endPrepared(op, session.table.wordAcquire(op.slot), Status.CANCELLED, "cancelled");
+      endPrepared(op, Status.CANCELLED, "cancelled");
     }
     return true;
   }
@@ -557,13 +548,13 @@ final class Operations {
     }
     if (state == GrantState.CANCEL_REQUESTED) {
       op.session.waitingForBank.remove(op);
-      endPrepared(op, word, Status.CANCELLED, "cancelled");
+      endPrepared(op, Status.CANCELLED, "cancelled");
       grantWaiting(op.session); // it may have stood before smaller ones
       return true;
     }
     if (never(op)) {
       op.session.waitingForBank.remove(op);
-      endPrepared(op, word, neverStatus(op), "not granted");
+      endPrepared(op, neverStatus(op), "not granted");
       grantWaiting(op.session);
       return true;
     }
@@ -577,25 +568,25 @@ final class Operations {
     return op.registration.closing ? Status.STALE_REGISTRATION : Status.STOPPING;
   }
 
-  private void endPrepared(Operation op, long word, Status status, String text) {
+  private void endPrepared(Operation op, Status status, String text) {
     Session session = op.session;
     releaseOwners(op);
     session.table.setOutcome(op.slot, status, 0, op.held, op.refused + op.entries, text);
     failed++;
-    boolean moved =
-        isMoveable(word, op) && session.table.tryManagerMove(op.slot, word, GrantState.REAPED);
-    if (!moved) {
-      long now = session.table.wordAcquire(op.slot);
-      if (now == word(op, GrantState.CANCEL_REQUESTED)) {
-        session.table.tryManagerMove(op.slot, now, GrantState.REAPED);
-      }
-    }
+    reapPrepared(op);
     settle(op);
     wake(op);
   }
 
-  private static boolean isMoveable(long word, Operation op) {
-    return word == word(op, GrantState.PREPARING) || word == word(op, GrantState.CANCEL_REQUESTED);
+  /**
+   * Moves a record that was not granted to Reaped, from Preparing or from where the engine's cancel
+   * has moved it.
+   */
+  private static void reapPrepared(Operation op) {
+    GrantTable table = op.session.table;
+    if (!table.tryManagerMove(op.slot, word(op, GrantState.PREPARING), GrantState.REAPED)) {
+      table.tryManagerMove(op.slot, word(op, GrantState.CANCEL_REQUESTED), GrantState.REAPED);
+    }
   }
 
   private boolean revoke(Operation op, long word) {
