@@ -7,16 +7,22 @@ import picocli.CommandLine.Option;
 
 /** The flag that names the Manager's socket. */
 final class SocketOption {
-  @Option(
-      names = "--socket",
-      paramLabel = "FILE",
-      description =
-          "Unix socket of the Manager. Default: orbitkv/manager.sock in $XDG_RUNTIME_DIR,"
-              + " in /run for root, in /tmp/orbitkv-UID otherwise.")
+  static final String NAME = "--socket";
+  static final String LABEL = "FILE";
+  static final String DESCRIPTION =
+      "Unix socket of the Manager. Default: orbitkv/manager.sock in $XDG_RUNTIME_DIR,"
+          + " in /run for root, in /tmp/orbitkv-UID otherwise.";
+
+  @Option(names = NAME, paramLabel = LABEL, description = DESCRIPTION)
   private Path socket;
 
   /** The chosen socket, or the default one. */
   Path path() {
-    return socket != null ? socket : SocketPaths.defaultSocket(System.getenv(), Ids.uid());
+    return orDefault(socket);
+  }
+
+  /** The socket that was chosen, or the default one for null. */
+  static Path orDefault(Path chosen) {
+    return chosen != null ? chosen : SocketPaths.defaultSocket(System.getenv(), Ids.uid());
   }
 }

@@ -16,7 +16,7 @@ class MainTest {
   private final StringWriter err = new StringWriter();
 
   private int run(Map<String, String> environment, String... arguments) {
-    CommandLine line = Main.commandLine(environment);
+    CommandLine line = Main.commandLine(environment, arguments);
     line.setOut(new PrintWriter(out));
     line.setErr(new PrintWriter(err));
     return line.execute(arguments);

@@ -1,11 +1,6 @@
 package io.orbitkv.linux;
 
-import static java.lang.foreign.ValueLayout.JAVA_LONG;
-
-import java.lang.foreign.FunctionDescriptor;
-import java.lang.foreign.Linker;
 import java.lang.foreign.MemorySegment;
-import java.lang.invoke.MethodHandle;
 
 /**
  * Calls of the kernel's asynchronous I/O, which libc does not wrap: io_setup(2), io_submit(2),
@@ -20,12 +15,7 @@ final class AioCalls {
   private static final int SYS_IO_GETEVENTS = FileCalls.isAarch64() ? 4 : 208;
   private static final int SYS_IO_SUBMIT = FileCalls.isAarch64() ? 2 : 209;
 
-  private static final MethodHandle SYSCALL =
-      CallState.bind(
-          "syscall",
-          FunctionDescriptor.of(
-              JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG),
-          Linker.Option.firstVariadicArg(1));
+  private static final Libc.Numbers SYSCALL = Libc.Numbers.of("syscall");
 
   private AioCalls() {}
 
@@ -49,10 +39,6 @@ final class AioCalls {
   }
 
   private static long syscall(long number, long a, long b, long c, long d, long e) {
-    try {
-      return (long) SYSCALL.invokeExact(CallState.captured(), number, a, b, c, d, e);
-    } catch (Throwable t) {
-      throw CallState.broken(t);
-    }
+    return SYSCALL.call(number, a, b, c, d, e);
   }
 }

@@ -3,13 +3,9 @@ package io.orbitkv.linux;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 
 import java.lang.foreign.Arena;
-import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
 import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.MemorySegment;
-import java.lang.invoke.MethodHandle;
-import java.util.ArrayList;
-import java.util.List;
 
 /**
  * What a native call needs beside its arguments: memory for the error number and for a few poll
@@ -19,7 +15,6 @@ import java.util.List;
  * <p>An error number is read from here, never by a second call, which could change it.
  */
 final class CallState {
-  private static final Linker LINKER = Linker.nativeLinker();
   private static final long ERRNO_OFFSET =
       Linker.Option.captureStateLayout().byteOffset(MemoryLayout.PathElement.groupElement("errno"));
   private static final ThreadLocal<CallState> CURRENT = ThreadLocal.withInitial(CallState::new);
@@ -46,35 +41,5 @@ final class CallState {
   /** Error number of the current thread's last failed call. */
   static int errno() {
     return captured().get(JAVA_INT, ERRNO_OFFSET);
-  }
-
-  /**
-   * Handle of a libc function that captures errno, so its first parameter is {@link #captured()}.
-   *
-   * @throws UnsupportedOperationException when libc lacks the function
-   */
-  @SuppressWarnings("restricted")
-  static MethodHandle bind(String name, FunctionDescriptor type, Linker.Option... options) {
-    var symbol =
-        LINKER
-            .defaultLookup()
-            .find(name)
-            .orElseThrow(() -> new UnsupportedOperationException("libc lacks function=" + name));
-    var all = new ArrayList<>(List.of(options));
-    all.add(Linker.Option.captureCallState("errno"));
-    return LINKER.downcallHandle(symbol, type, all.toArray(Linker.Option[]::new));
-  }
-
-  /**
-   * What to throw when a handle itself threw: unchecked throwables as they are, as of a segment
-   * that is no longer alive.
-   */
-  static RuntimeException broken(Throwable thrown) {
-    if (thrown instanceof Error error) {
-      throw error;
-    }
-    return thrown instanceof RuntimeException unchecked
-        ? unchecked
-        : new IllegalStateException("native call broke", thrown);
   }
 }

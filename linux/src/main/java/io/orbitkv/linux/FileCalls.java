@@ -1,14 +1,7 @@
 package io.orbitkv.linux;
 
-import static java.lang.foreign.ValueLayout.ADDRESS;
-import static java.lang.foreign.ValueLayout.JAVA_INT;
-import static java.lang.foreign.ValueLayout.JAVA_LONG;
-
 import java.lang.foreign.Arena;
-import java.lang.foreign.FunctionDescriptor;
-import java.lang.foreign.Linker;
 import java.lang.foreign.MemorySegment;
-import java.lang.invoke.MethodHandle;
 import java.util.Locale;
 
 /**
@@ -33,35 +26,17 @@ final class FileCalls {
   static final int AT_SYMLINK_NOFOLLOW = 0x100;
   static final int AT_EMPTY_PATH = 0x1000;
 
-  private static final MethodHandle OPEN =
-      CallState.bind(
-          "open",
-          FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_INT, JAVA_INT),
-          Linker.Option.firstVariadicArg(2));
-  private static final MethodHandle CLOSE =
-      CallState.bind("close", FunctionDescriptor.of(JAVA_INT, JAVA_INT));
-  private static final MethodHandle READ =
-      CallState.bind("read", FunctionDescriptor.of(JAVA_LONG, JAVA_INT, ADDRESS, JAVA_LONG));
-  private static final MethodHandle WRITE =
-      CallState.bind("write", FunctionDescriptor.of(JAVA_LONG, JAVA_INT, ADDRESS, JAVA_LONG));
-  private static final MethodHandle FTRUNCATE =
-      CallState.bind("ftruncate", FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_LONG));
-  private static final MethodHandle FCNTL =
-      CallState.bind(
-          "fcntl",
-          FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_INT, JAVA_INT),
-          Linker.Option.firstVariadicArg(2));
-  private static final MethodHandle FCHMOD =
-      CallState.bind("fchmod", FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_INT));
-  private static final MethodHandle CHMOD =
-      CallState.bind("chmod", FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_INT));
-  private static final MethodHandle FLOCK =
-      CallState.bind("flock", FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_INT));
-  private static final MethodHandle UNLINK =
-      CallState.bind("unlink", FunctionDescriptor.of(JAVA_INT, ADDRESS));
-  private static final MethodHandle STATX =
-      CallState.bind(
-          "statx", FunctionDescriptor.of(JAVA_INT, JAVA_INT, ADDRESS, JAVA_INT, JAVA_INT, ADDRESS));
+  private static final Libc.PointerFirst OPEN = Libc.PointerFirst.of("open");
+  private static final Libc.Numbers CLOSE = Libc.Numbers.of("close");
+  private static final Libc.PointerSecond READ = Libc.PointerSecond.of("read");
+  private static final Libc.PointerSecond WRITE = Libc.PointerSecond.of("write");
+  private static final Libc.Numbers FTRUNCATE = Libc.Numbers.of("ftruncate");
+  private static final Libc.Numbers FCNTL = Libc.Numbers.of("fcntl");
+  private static final Libc.Numbers FCHMOD = Libc.Numbers.of("fchmod");
+  private static final Libc.PointerFirst CHMOD = Libc.PointerFirst.of("chmod");
+  private static final Libc.Numbers FLOCK = Libc.Numbers.of("flock");
+  private static final Libc.PointerFirst UNLINK = Libc.PointerFirst.of("unlink");
+  private static final Libc.PointerSecond STATX = Libc.PointerSecond.of("statx");
 
   private FileCalls() {}
 
@@ -71,92 +46,54 @@ final class FileCalls {
 
   static int open(String path, int flags, int mode) {
     try (var arena = Arena.ofConfined()) {
-      return (int) OPEN.invokeExact(CallState.captured(), arena.allocateFrom(path), flags, mode);
-    } catch (Throwable t) {
-      throw CallState.broken(t);
+      return (int) OPEN.call(arena.allocateFrom(path), flags, mode);
     }
   }
 
   static int close(int fd) {
-    try {
-      return (int) CLOSE.invokeExact(CallState.captured(), fd);
-    } catch (Throwable t) {
-      throw CallState.broken(t);
-    }
+    return (int) CLOSE.call(fd);
   }
 
   static long read(int fd, MemorySegment bytes, long length) {
-    try {
-      return (long) READ.invokeExact(CallState.captured(), fd, bytes, length);
-    } catch (Throwable t) {
-      throw CallState.broken(t);
-    }
+    return READ.call(fd, bytes, length);
   }
 
   static long write(int fd, MemorySegment bytes, long length) {
-    try {
-      return (long) WRITE.invokeExact(CallState.captured(), fd, bytes, length);
-    } catch (Throwable t) {
-      throw CallState.broken(t);
-    }
+    return WRITE.call(fd, bytes, length);
   }
 
   static int ftruncate(int fd, long byteSize) {
-    try {
-      return (int) FTRUNCATE.invokeExact(CallState.captured(), fd, byteSize);
-    } catch (Throwable t) {
-      throw CallState.broken(t);
-    }
+    return (int) FTRUNCATE.call(fd, byteSize);
   }
 
   static int fcntl(int fd, int command, int argument) {
-    try {
-      return (int) FCNTL.invokeExact(CallState.captured(), fd, command, argument);
-    } catch (Throwable t) {
-      throw CallState.broken(t);
-    }
+    return (int) FCNTL.call(fd, command, argument);
   }
 
   static int fchmod(int fd, int mode) {
-    try {
-      return (int) FCHMOD.invokeExact(CallState.captured(), fd, mode);
-    } catch (Throwable t) {
-      throw CallState.broken(t);
-    }
+    return (int) FCHMOD.call(fd, mode);
   }
 
   static int chmod(String path, int mode) {
     try (var arena = Arena.ofConfined()) {
-      return (int) CHMOD.invokeExact(CallState.captured(), arena.allocateFrom(path), mode);
-    } catch (Throwable t) {
-      throw CallState.broken(t);
+      return (int) CHMOD.call(arena.allocateFrom(path), mode, 0);
     }
   }
 
   static int flock(int fd, int operation) {
-    try {
-      return (int) FLOCK.invokeExact(CallState.captured(), fd, operation);
-    } catch (Throwable t) {
-      throw CallState.broken(t);
-    }
+    return (int) FLOCK.call(fd, operation);
   }
 
   static int unlink(String path) {
     try (var arena = Arena.ofConfined()) {
-      return (int) UNLINK.invokeExact(CallState.captured(), arena.allocateFrom(path));
-    } catch (Throwable t) {
-      throw CallState.broken(t);
+      return (int) UNLINK.call(arena.allocateFrom(path), 0, 0);
     }
   }
 
   /** Fills {@code status}, see {@link FileStatus}. */
   static int statx(int directory, String path, int flags, int mask, MemorySegment status) {
     try (var arena = Arena.ofConfined()) {
-      return (int)
-          STATX.invokeExact(
-              CallState.captured(), directory, arena.allocateFrom(path), flags, mask, status);
-    } catch (Throwable t) {
-      throw CallState.broken(t);
+      return (int) STATX.call(directory, arena.allocateFrom(path), flags, mask, status.address());
     }
   }
 }

@@ -1,13 +1,7 @@
 package io.orbitkv.linux;
 
-import static java.lang.foreign.ValueLayout.ADDRESS;
-import static java.lang.foreign.ValueLayout.JAVA_INT;
-import static java.lang.foreign.ValueLayout.JAVA_LONG;
-
 import java.lang.foreign.Arena;
-import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.MemorySegment;
-import java.lang.invoke.MethodHandle;
 
 /**
  * Calls on memory: memfd_create(2), mmap(2), munmap(2), madvise(2) and the page size from
@@ -30,63 +24,35 @@ final class MemoryCalls {
 
   private static final int SC_PAGESIZE = 30;
 
-  private static final MethodHandle MEMFD_CREATE =
-      CallState.bind("memfd_create", FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_INT));
-  private static final MethodHandle MMAP =
-      CallState.bind(
-          "mmap",
-          FunctionDescriptor.of(
-              ADDRESS, ADDRESS, JAVA_LONG, JAVA_INT, JAVA_INT, JAVA_INT, JAVA_LONG));
-  private static final MethodHandle MUNMAP =
-      CallState.bind("munmap", FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_LONG));
-  private static final MethodHandle MADVISE =
-      CallState.bind("madvise", FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_LONG, JAVA_INT));
-  private static final MethodHandle SYSCONF =
-      CallState.bind("sysconf", FunctionDescriptor.of(JAVA_LONG, JAVA_INT));
+  private static final Libc.PointerFirst MEMFD_CREATE = Libc.PointerFirst.of("memfd_create");
+  private static final Libc.Numbers MMAP = Libc.Numbers.of("mmap");
+  private static final Libc.PointerFirst MUNMAP = Libc.PointerFirst.of("munmap");
+  private static final Libc.PointerFirst MADVISE = Libc.PointerFirst.of("madvise");
+  private static final Libc.Numbers SYSCONF = Libc.Numbers.of("sysconf");
 
   private MemoryCalls() {}
 
   static int memfdCreate(String name, int flags) {
     try (var arena = Arena.ofConfined()) {
-      return (int) MEMFD_CREATE.invokeExact(CallState.captured(), arena.allocateFrom(name), flags);
-    } catch (Throwable t) {
-      throw CallState.broken(t);
+      return (int) MEMFD_CREATE.call(arena.allocateFrom(name), flags, 0);
     }
   }
 
   /** Maps at an address of the kernel's choice, from the start of the file; −1 as its address. */
   static MemorySegment mmap(long byteSize, int protection, int flags, int fd) {
-    try {
-      return (MemorySegment)
-          MMAP.invokeExact(
-              CallState.captured(), MemorySegment.NULL, byteSize, protection, flags, fd, 0L);
-    } catch (Throwable t) {
-      throw CallState.broken(t);
-    }
+    return MemorySegment.ofAddress(MMAP.call(0, byteSize, protection, flags, fd, 0));
   }
 
   static int munmap(MemorySegment start, long byteSize) {
-    try {
-      return (int) MUNMAP.invokeExact(CallState.captured(), start, byteSize);
-    } catch (Throwable t) {
-      throw CallState.broken(t);
-    }
+    return (int) MUNMAP.call(start, byteSize, 0);
   }
 
   static int madvise(MemorySegment start, long byteSize, int advice) {
-    try {
-      return (int) MADVISE.invokeExact(CallState.captured(), start, byteSize, advice);
-    } catch (Throwable t) {
-      throw CallState.broken(t);
-    }
+    return (int) MADVISE.call(start, byteSize, advice);
   }
 
   /** Bytes of a normal page. */
   static long pageBytes() {
-    try {
-      return (long) SYSCONF.invokeExact(CallState.captured(), SC_PAGESIZE);
-    } catch (Throwable t) {
-      throw CallState.broken(t);
-    }
+    return SYSCONF.call(SC_PAGESIZE);
   }
 }

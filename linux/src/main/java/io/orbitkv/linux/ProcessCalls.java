@@ -1,13 +1,6 @@
 package io.orbitkv.linux;
 
-import static java.lang.foreign.ValueLayout.ADDRESS;
-import static java.lang.foreign.ValueLayout.JAVA_INT;
-import static java.lang.foreign.ValueLayout.JAVA_LONG;
-
-import java.lang.foreign.FunctionDescriptor;
-import java.lang.foreign.Linker;
 import java.lang.foreign.MemorySegment;
-import java.lang.invoke.MethodHandle;
 
 /**
  * Calls on processes and threads: getpid(2), geteuid(2), getegid(2), sched_setaffinity(2),
@@ -22,23 +15,12 @@ final class ProcessCalls {
   private static final long SYS_PIDFD_OPEN = 434;
   private static final int THIS_THREAD = 0;
 
-  private static final MethodHandle GETPID =
-      CallState.bind("getpid", FunctionDescriptor.of(JAVA_INT));
-  private static final MethodHandle GETEUID =
-      CallState.bind("geteuid", FunctionDescriptor.of(JAVA_INT));
-  private static final MethodHandle GETEGID =
-      CallState.bind("getegid", FunctionDescriptor.of(JAVA_INT));
-  private static final MethodHandle SCHED_SETAFFINITY =
-      CallState.bind(
-          "sched_setaffinity", FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_LONG, ADDRESS));
-  private static final MethodHandle SCHED_GETAFFINITY =
-      CallState.bind(
-          "sched_getaffinity", FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_LONG, ADDRESS));
-  private static final MethodHandle SYSCALL =
-      CallState.bind(
-          "syscall",
-          FunctionDescriptor.of(JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG),
-          Linker.Option.firstVariadicArg(1));
+  private static final Libc.Numbers GETPID = Libc.Numbers.of("getpid");
+  private static final Libc.Numbers GETEUID = Libc.Numbers.of("geteuid");
+  private static final Libc.Numbers GETEGID = Libc.Numbers.of("getegid");
+  private static final Libc.Numbers SCHED_SETAFFINITY = Libc.Numbers.of("sched_setaffinity");
+  private static final Libc.Numbers SCHED_GETAFFINITY = Libc.Numbers.of("sched_getaffinity");
+  private static final Libc.Numbers SYSCALL = Libc.Numbers.of("syscall");
 
   private ProcessCalls() {}
 
@@ -54,30 +36,16 @@ final class ProcessCalls {
     return identity(GETEGID);
   }
 
-  private static int identity(MethodHandle call) {
-    try {
-      return (int) call.invokeExact(CallState.captured());
-    } catch (Throwable t) {
-      throw CallState.broken(t);
-    }
+  private static int identity(Libc.Numbers call) {
+    return (int) call.call();
   }
 
   static int schedSetAffinity(MemorySegment mask) {
-    try {
-      return (int)
-          SCHED_SETAFFINITY.invokeExact(CallState.captured(), THIS_THREAD, mask.byteSize(), mask);
-    } catch (Throwable t) {
-      throw CallState.broken(t);
-    }
+    return (int) SCHED_SETAFFINITY.call(THIS_THREAD, mask.byteSize(), mask.address());
   }
 
   static int schedGetAffinity(MemorySegment mask) {
-    try {
-      return (int)
-          SCHED_GETAFFINITY.invokeExact(CallState.captured(), THIS_THREAD, mask.byteSize(), mask);
-    } catch (Throwable t) {
-      throw CallState.broken(t);
-    }
+    return (int) SCHED_GETAFFINITY.call(THIS_THREAD, mask.byteSize(), mask.address());
   }
 
   static int pidfdOpen(int pid) {
@@ -89,10 +57,6 @@ final class ProcessCalls {
   }
 
   private static long syscall(long number, long first, long second, long third, long fourth) {
-    try {
-      return (long) SYSCALL.invokeExact(CallState.captured(), number, first, second, third, fourth);
-    } catch (Throwable t) {
-      throw CallState.broken(t);
-    }
+    return SYSCALL.call(number, first, second, third, fourth, 0);
   }
 }

@@ -1,14 +1,10 @@
 package io.orbitkv.linux;
 
-import static java.lang.foreign.ValueLayout.ADDRESS;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
-import static java.lang.foreign.ValueLayout.JAVA_LONG;
 import static java.lang.foreign.ValueLayout.JAVA_SHORT;
 
 import java.lang.foreign.Arena;
-import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.MemorySegment;
-import java.lang.invoke.MethodHandle;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 
@@ -41,34 +37,17 @@ final class SocketCalls {
   private static final int ADDRESS_BYTES = 110;
   private static final int ADDRESS_PATH_OFFSET = 2;
 
-  private static final MethodHandle SOCKET =
-      CallState.bind("socket", FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_INT, JAVA_INT));
-  private static final MethodHandle SOCKETPAIR =
-      CallState.bind(
-          "socketpair", FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_INT, JAVA_INT, ADDRESS));
-  private static final MethodHandle BIND =
-      CallState.bind("bind", FunctionDescriptor.of(JAVA_INT, JAVA_INT, ADDRESS, JAVA_INT));
-  private static final MethodHandle LISTEN =
-      CallState.bind("listen", FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_INT));
-  private static final MethodHandle ACCEPT4 =
-      CallState.bind(
-          "accept4", FunctionDescriptor.of(JAVA_INT, JAVA_INT, ADDRESS, ADDRESS, JAVA_INT));
-  private static final MethodHandle CONNECT =
-      CallState.bind("connect", FunctionDescriptor.of(JAVA_INT, JAVA_INT, ADDRESS, JAVA_INT));
-  private static final MethodHandle SENDMSG =
-      CallState.bind("sendmsg", FunctionDescriptor.of(JAVA_LONG, JAVA_INT, ADDRESS, JAVA_INT));
-  private static final MethodHandle RECVMSG =
-      CallState.bind("recvmsg", FunctionDescriptor.of(JAVA_LONG, JAVA_INT, ADDRESS, JAVA_INT));
-  private static final MethodHandle SHUTDOWN =
-      CallState.bind("shutdown", FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_INT));
-  private static final MethodHandle GETSOCKOPT =
-      CallState.bind(
-          "getsockopt",
-          FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_INT, JAVA_INT, ADDRESS, ADDRESS));
-  private static final MethodHandle SETSOCKOPT =
-      CallState.bind(
-          "setsockopt",
-          FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_INT, JAVA_INT, ADDRESS, JAVA_INT));
+  private static final Libc.Numbers SOCKET = Libc.Numbers.of("socket");
+  private static final Libc.PointerFourth SOCKETPAIR = Libc.PointerFourth.of("socketpair");
+  private static final Libc.PointerSecond BIND = Libc.PointerSecond.of("bind");
+  private static final Libc.Numbers LISTEN = Libc.Numbers.of("listen");
+  private static final Libc.Numbers ACCEPT4 = Libc.Numbers.of("accept4");
+  private static final Libc.PointerSecond CONNECT = Libc.PointerSecond.of("connect");
+  private static final Libc.PointerSecond SENDMSG = Libc.PointerSecond.of("sendmsg");
+  private static final Libc.PointerSecond RECVMSG = Libc.PointerSecond.of("recvmsg");
+  private static final Libc.Numbers SHUTDOWN = Libc.Numbers.of("shutdown");
+  private static final Libc.PointerFourth GETSOCKOPT = Libc.PointerFourth.of("getsockopt");
+  private static final Libc.PointerFourth SETSOCKOPT = Libc.PointerFourth.of("setsockopt");
 
   private SocketCalls() {}
 
@@ -83,42 +62,28 @@ final class SocketCalls {
   }
 
   private static int socket(int type) {
-    try {
-      return (int) SOCKET.invokeExact(CallState.captured(), AF_UNIX, type, 0);
-    } catch (Throwable t) {
-      throw CallState.broken(t);
-    }
+    return (int) SOCKET.call(AF_UNIX, type, 0);
   }
 
   /** Fills {@code pair} with two connected sockets. */
   static int socketpair(int[] pair) {
     try (var arena = Arena.ofConfined()) {
       var fds = arena.allocate(JAVA_INT, 2);
-      int result =
-          (int)
-              SOCKETPAIR.invokeExact(
-                  CallState.captured(), AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds);
+      int result = (int) SOCKETPAIR.call(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds, 0);
       MemorySegment.copy(fds, JAVA_INT, 0, pair, 0, 2);
       return result;
-    } catch (Throwable t) {
-      throw CallState.broken(t);
     }
   }
 
   static int bind(int fd, Path path) {
     try (var arena = Arena.ofConfined()) {
-      return (int) BIND.invokeExact(CallState.captured(), fd, address(arena, path), ADDRESS_BYTES);
-    } catch (Throwable t) {
-      throw CallState.broken(t);
+      return (int) BIND.call(fd, address(arena, path), ADDRESS_BYTES);
     }
   }
 
   static int connect(int fd, Path path) {
     try (var arena = Arena.ofConfined()) {
-      return (int)
-          CONNECT.invokeExact(CallState.captured(), fd, address(arena, path), ADDRESS_BYTES);
-    } catch (Throwable t) {
-      throw CallState.broken(t);
+      return (int) CONNECT.call(fd, address(arena, path), ADDRESS_BYTES);
     }
   }
 
@@ -141,71 +106,35 @@ final class SocketCalls {
   }
 
   static int listen(int fd, int backlog) {
-    try {
-      return (int) LISTEN.invokeExact(CallState.captured(), fd, backlog);
-    } catch (Throwable t) {
-      throw CallState.broken(t);
-    }
+    return (int) LISTEN.call(fd, backlog);
   }
 
   /** The next connection, closed on exec. */
   static int accept(int fd) {
-    try {
-      return (int)
-          ACCEPT4.invokeExact(
-              CallState.captured(), fd, MemorySegment.NULL, MemorySegment.NULL, SOCK_CLOEXEC);
-    } catch (Throwable t) {
-      throw CallState.broken(t);
-    }
+    return (int) ACCEPT4.call(fd, 0, 0, SOCK_CLOEXEC, 0, 0);
   }
 
   static long sendmsg(int fd, MemorySegment header, int flags) {
-    try {
-      return (long) SENDMSG.invokeExact(CallState.captured(), fd, header, flags);
-    } catch (Throwable t) {
-      throw CallState.broken(t);
-    }
+    return SENDMSG.call(fd, header, flags);
   }
 
   static long recvmsg(int fd, MemorySegment header, int flags) {
-    try {
-      return (long) RECVMSG.invokeExact(CallState.captured(), fd, header, flags);
-    } catch (Throwable t) {
-      throw CallState.broken(t);
-    }
+    return RECVMSG.call(fd, header, flags);
   }
 
   static int shutdown(int fd) {
-    try {
-      return (int) SHUTDOWN.invokeExact(CallState.captured(), fd, SHUT_RDWR);
-    } catch (Throwable t) {
-      throw CallState.broken(t);
-    }
+    return (int) SHUTDOWN.call(fd, SHUT_RDWR);
   }
 
   /** Reads a socket option that fills {@code value}. */
   static int getsockopt(int fd, int option, MemorySegment value) {
     try (var arena = Arena.ofConfined()) {
       var length = arena.allocateFrom(JAVA_INT, Math.toIntExact(value.byteSize()));
-      return (int)
-          GETSOCKOPT.invokeExact(CallState.captured(), fd, SOL_SOCKET, option, value, length);
-    } catch (Throwable t) {
-      throw CallState.broken(t);
+      return (int) GETSOCKOPT.call(fd, SOL_SOCKET, option, value, length.address());
     }
   }
 
   static int setsockopt(int fd, int option, MemorySegment value) {
-    try {
-      return (int)
-          SETSOCKOPT.invokeExact(
-              CallState.captured(),
-              fd,
-              SOL_SOCKET,
-              option,
-              value,
-              Math.toIntExact(value.byteSize()));
-    } catch (Throwable t) {
-      throw CallState.broken(t);
-    }
+    return (int) SETSOCKOPT.call(fd, SOL_SOCKET, option, value, value.byteSize());
   }
 }

@@ -1,12 +1,6 @@
 package io.orbitkv.linux;
 
-import static java.lang.foreign.ValueLayout.ADDRESS;
-import static java.lang.foreign.ValueLayout.JAVA_INT;
-import static java.lang.foreign.ValueLayout.JAVA_LONG;
-
-import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.MemorySegment;
-import java.lang.invoke.MethodHandle;
 
 /**
  * Calls that wait and wake: poll(2), epoll_create1(2), epoll_ctl(2), epoll_wait(2) and eventfd(2).
@@ -22,59 +16,31 @@ final class WaitCalls {
   private static final int EFD_CLOEXEC = 0x80000;
   private static final int EFD_NONBLOCK = 0x800;
 
-  private static final MethodHandle POLL =
-      CallState.bind("poll", FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_LONG, JAVA_INT));
-  private static final MethodHandle EPOLL_CREATE1 =
-      CallState.bind("epoll_create1", FunctionDescriptor.of(JAVA_INT, JAVA_INT));
-  private static final MethodHandle EPOLL_CTL =
-      CallState.bind(
-          "epoll_ctl", FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_INT, JAVA_INT, ADDRESS));
-  private static final MethodHandle EPOLL_WAIT =
-      CallState.bind(
-          "epoll_wait", FunctionDescriptor.of(JAVA_INT, JAVA_INT, ADDRESS, JAVA_INT, JAVA_INT));
-  private static final MethodHandle EVENTFD =
-      CallState.bind("eventfd", FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_INT));
+  private static final Libc.PointerFirst POLL = Libc.PointerFirst.of("poll");
+  private static final Libc.Numbers EPOLL_CREATE1 = Libc.Numbers.of("epoll_create1");
+  private static final Libc.PointerFourth EPOLL_CTL = Libc.PointerFourth.of("epoll_ctl");
+  private static final Libc.PointerSecond EPOLL_WAIT = Libc.PointerSecond.of("epoll_wait");
+  private static final Libc.Numbers EVENTFD = Libc.Numbers.of("eventfd");
 
   private WaitCalls() {}
 
   static int poll(MemorySegment fds, int count, int timeoutMs) {
-    try {
-      return (int) POLL.invokeExact(CallState.captured(), fds, (long) count, timeoutMs);
-    } catch (Throwable t) {
-      throw CallState.broken(t);
-    }
+    return (int) POLL.call(fds, count, timeoutMs);
   }
 
   static int epollCreate() {
-    try {
-      return (int) EPOLL_CREATE1.invokeExact(CallState.captured(), EPOLL_CLOEXEC);
-    } catch (Throwable t) {
-      throw CallState.broken(t);
-    }
+    return (int) EPOLL_CREATE1.call(EPOLL_CLOEXEC);
   }
 
   static int epollControl(int epoll, int operation, int fd, MemorySegment event) {
-    try {
-      return (int) EPOLL_CTL.invokeExact(CallState.captured(), epoll, operation, fd, event);
-    } catch (Throwable t) {
-      throw CallState.broken(t);
-    }
+    return (int) EPOLL_CTL.call(epoll, operation, fd, event, 0);
   }
 
   static int epollWait(int epoll, MemorySegment events, int maxEvents, int timeoutMs) {
-    try {
-      return (int)
-          EPOLL_WAIT.invokeExact(CallState.captured(), epoll, events, maxEvents, timeoutMs);
-    } catch (Throwable t) {
-      throw CallState.broken(t);
-    }
+    return (int) EPOLL_WAIT.call(epoll, events, maxEvents, timeoutMs, 0);
   }
 
   static int eventfd() {
-    try {
-      return (int) EVENTFD.invokeExact(CallState.captured(), 0, EFD_CLOEXEC | EFD_NONBLOCK);
-    } catch (Throwable t) {
-      throw CallState.broken(t);
-    }
+    return (int) EVENTFD.call(0, EFD_CLOEXEC | EFD_NONBLOCK);
   }
 }
