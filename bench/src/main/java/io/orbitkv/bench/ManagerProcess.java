@@ -30,13 +30,27 @@ public final class ManagerProcess implements AutoCloseable {
   private static final Duration STOP_BOUND = Duration.ofSeconds(30);
 
   private final Path directory;
+  private final List<String> line;
   private final Process process;
   private final Duration startTime;
 
-  private ManagerProcess(Path directory, Process process, Duration startTime) {
+  private ManagerProcess(Path directory, List<String> line) throws IOException {
     this.directory = directory;
-    this.process = process;
-    this.startTime = startTime;
+    this.line = line;
+    long start = System.nanoTime();
+    ProcessBuilder builder =
+        new ProcessBuilder(line)
+            .directory(directory.toFile())
+            .redirectError(ProcessBuilder.Redirect.INHERIT);
+    builder.environment().keySet().removeIf(name -> name.startsWith("ORBITKV_"));
+    process = builder.start();
+    try {
+      awaitReady(process);
+    } catch (IOException | RuntimeException e) {
+      process.destroyForcibly().onExit().orTimeout(STOP_BOUND.toSeconds(), SECONDS).join();
+      throw e;
+    }
+    startTime = Duration.ofNanos(System.nanoTime() - start);
   }
 
   /**
@@ -56,25 +70,30 @@ public final class ManagerProcess implements AutoCloseable {
     line.addAll(List.of("--socket", socket(directory).toString(), "--http-addr", "127.0.0.1:0"));
     line.addAll(List.of("--log-level", "warn", "--stop-with-stdin"));
     line.addAll(List.of(flags));
-    long start = System.nanoTime();
-    Process process = null;
     try {
-      ProcessBuilder builder =
-          new ProcessBuilder(line)
-              .directory(directory.toFile())
-              .redirectError(ProcessBuilder.Redirect.INHERIT);
-      builder.environment().keySet().removeIf(name -> name.startsWith("ORBITKV_"));
-      process = builder.start();
-      awaitReady(process);
-      Duration startTime = Duration.ofNanos(System.nanoTime() - start);
-      return new ManagerProcess(directory, process, startTime);
+      return new ManagerProcess(directory, line);
     } catch (IOException | RuntimeException e) {
-      if (process != null) {
-        process.destroyForcibly().onExit().orTimeout(STOP_BOUND.toSeconds(), SECONDS).join();
-      }
       delete(directory);
       throw e;
     }
+  }
+
+  /**
+   * Waits for the end of this Manager, and starts another one in its place: same directory, socket
+   * and flags. This object is of no further use.
+   *
+   * @throws IOException when this one does not end, or as {@link #start}
+   */
+  public ManagerProcess startAgain() throws IOException {
+    try {
+      if (!process.waitFor(STOP_BOUND.toSeconds(), SECONDS)) {
+        throw new IOException("the Manager has not ended within " + STOP_BOUND);
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new IOException("interrupted while the Manager ended", e);
+    }
+    return new ManagerProcess(directory, line);
   }
 
   private static void awaitReady(Process process) throws IOException {

@@ -97,6 +97,7 @@ abstract sealed class EngineOperation permits PublishOperation, RestoreOperation
   private volatile boolean pagesFree;
   private volatile boolean done;
   private volatile boolean settled;
+  private volatile boolean neverBegun;
   private volatile int attendants;
 
   EngineOperation(
@@ -172,6 +173,11 @@ abstract sealed class EngineOperation permits PublishOperation, RestoreOperation
   /** True when no step is left. */
   final boolean isSettled() {
     return settled;
+  }
+
+  /** True when it is proven that the Manager has not claimed the command and never will. */
+  final boolean isNeverBegun() {
+    return neverBegun;
   }
 
   /** True while only the fence is missing, which nobody announces. */
@@ -346,6 +352,7 @@ abstract sealed class EngineOperation permits PublishOperation, RestoreOperation
     if (!mustStop() || !table.tryEngineMove(slot, word, GrantState.ACKNOWLEDGED)) {
       return false;
     }
+    neverBegun = true;
     if (submitted) {
       neverClaimed();
     }
@@ -589,6 +596,7 @@ abstract sealed class EngineOperation permits PublishOperation, RestoreOperation
   }
 
   private void fail(Status status, String message) {
+    neverBegun = true;
     complete(status, message);
     phase = Phase.END;
     settled = true;

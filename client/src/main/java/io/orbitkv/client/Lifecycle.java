@@ -49,6 +49,9 @@ final class Lifecycle implements AutoCloseable {
   private volatile long epoch;
   private volatile String ended;
 
+  /** How calls fail after the end. */
+  private volatile Status endedStatus = Status.SESSION_ENDED;
+
   private Lifecycle(UnixConnection connection, String name, Consumer<String> onEnd) {
     this.connection = connection;
     this.onEnd = onEnd;
@@ -201,8 +204,9 @@ final class Lifecycle implements AutoCloseable {
   }
 
   private static OrbitKvException failed(ClientFrame frame, ExecutionException e) {
-    return new OrbitKvException(
-        Status.SESSION_ENDED, frame.getBodyCase() + ": " + e.getCause().getMessage(), e);
+    Status status =
+        e.getCause() instanceof OrbitKvException cause ? cause.status() : Status.SESSION_ENDED;
+    return new OrbitKvException(status, frame.getBodyCase() + ": " + e.getCause().getMessage(), e);
   }
 
   private static void ignore(Answer late) {}
@@ -256,7 +260,12 @@ final class Lifecycle implements AutoCloseable {
       while (readFrame(fds)) {
         fds = new ArrayList<>();
       }
-    } catch (LinuxException | IllegalStateException | ProtocolException | IOException e) {
+    } catch (ProtocolException e) {
+      reason = e.getMessage();
+      if (e.status() == Status.VERSION_MISMATCH) {
+        endedStatus = Status.VERSION_MISMATCH;
+      }
+    } catch (LinuxException | IllegalStateException | IOException e) {
       reason = e.getMessage();
     } finally {
       fds.forEach(Fd::close);
@@ -309,7 +318,7 @@ final class Lifecycle implements AutoCloseable {
     CompletableFuture<Answer> future = waiting.poll();
     while (future != null) {
       future.completeExceptionally(
-          new OrbitKvException(Status.SESSION_ENDED, "connection has ended: " + ended));
+          new OrbitKvException(endedStatus, "connection has ended: " + ended));
       future = waiting.poll();
     }
   }

@@ -14,11 +14,9 @@ import io.orbitkv.channel.proto.ClientFrame;
 import io.orbitkv.channel.proto.Close;
 import io.orbitkv.channel.proto.ConfirmMappings;
 import io.orbitkv.channel.proto.ConfirmSession;
-import io.orbitkv.channel.proto.GroupFields;
 import io.orbitkv.channel.proto.HealthRequest;
 import io.orbitkv.channel.proto.Register;
 import io.orbitkv.channel.proto.Registered;
-import io.orbitkv.channel.proto.StateFields;
 import io.orbitkv.channel.proto.StatusRequest;
 import io.orbitkv.channel.proto.Unregister;
 import io.orbitkv.channel.proto.Welcome;
@@ -67,6 +65,11 @@ public final class OrbitKvClient implements AutoCloseable {
     volatile QueryCalls queries;
     volatile CopyAgents agents;
     volatile String ended;
+    private final Runnable onEnd;
+
+    Parts(Runnable onEnd) {
+      this.onEnd = onEnd;
+    }
 
     void ended(String reason) {
       ended = reason;
@@ -80,6 +83,7 @@ public final class OrbitKvClient implements AutoCloseable {
         calls.wakeAll();
         workers.sessionEnded();
       }
+      onEnd.run();
     }
 
     void undo() {
@@ -131,7 +135,17 @@ public final class OrbitKvClient implements AutoCloseable {
    * @throws OrbitKvException when it refuses, with both versions where these differ
    */
   public static OrbitKvClient connect(ClientConfig config) {
-    Parts parts = new Parts();
+    return connect(config, () -> {});
+  }
+
+  /**
+   * As {@link #connect(ClientConfig)}.
+   *
+   * @param onEnd run once when the connection has ended, also that of a failed connect, on the
+   *     thread that noticed
+   */
+  static OrbitKvClient connect(ClientConfig config, Runnable onEnd) {
+    Parts parts = new Parts(onEnd);
     int timeoutMs = Math.toIntExact(config.timeout().toMillis());
     try {
       parts.lifecycle = Lifecycle.connect(config.socket(), timeoutMs, "orbitkv", parts::ended);
@@ -235,6 +249,21 @@ public final class OrbitKvClient implements AutoCloseable {
     return !closing && !session.isOver();
   }
 
+  /** True when no operation has steps left. */
+  boolean isIdle() {
+    return session.isIdle();
+  }
+
+  /** Why {@link #isOpen} is false; null while it is true. */
+  String endReason() {
+    return closing ? "client is closed" : session.overReason();
+  }
+
+  /** True once {@link #close} has unmapped everything. */
+  synchronized boolean isClosed() {
+    return closed;
+  }
+
   /**
    * Registers memory. While the Manager still prepares its pool this waits, within the time bound
    * of a call.
@@ -242,21 +271,15 @@ public final class OrbitKvClient implements AutoCloseable {
    * @throws OrbitKvException naming the value and the rule, or the holder of the instance
    */
   public Registration register(RegistrationSpec spec) {
+    return register(RegistrationForm.of(spec));
+  }
+
+  Registration register(RegistrationForm form) {
     requireOpen();
-    GroupMemory[] groups = new GroupMemory[Protocol.MAX_GROUPS];
-    StateFields.Builder state = spec.state().toBuilder().clearGroups();
-    Register.Builder register =
-        Register.newBuilder()
-            .setSessionToken(token)
-            .setRestoreOnly(spec.restoreOnly())
-            .setDevice("host");
-    for (GroupSpec group : spec.groups()) {
-      addGroup(group, groups, state, register);
-    }
-    Lifecycle.Answer answer = register(register.setState(state).build());
+    Lifecycle.Answer answer = register(form.frame().setSessionToken(token).build());
     Registered registered = answer.frame().getRegistered();
     try {
-      return complete(spec, groups, answer);
+      return complete(form, answer);
     } catch (Throwable t) { // a failed registration leaves nothing behind, here or there
       try {
         withdraw(registered);
@@ -267,10 +290,9 @@ public final class OrbitKvClient implements AutoCloseable {
     }
   }
 
-  private Registration complete(
-      RegistrationSpec spec, GroupMemory[] groups, Lifecycle.Answer answer) {
+  private Registration complete(RegistrationForm form, Lifecycle.Answer answer) {
     Registered registered = answer.frame().getRegistered();
-    boolean readOnly = spec.restoreOnly() || !mayPublish;
+    boolean readOnly = form.spec().restoreOnly() || !mayPublish;
     Arenas arenas = Arenas.map(answer.fds(), registered.getArenaBytesList(), readOnly);
     try {
       confirm(registered);
@@ -281,9 +303,9 @@ public final class OrbitKvClient implements AutoCloseable {
               registered.getRegistrationId(),
               registered.getGeneration(),
               registered.getNamespace().toByteArray(),
-              spec.state().getHashBytes(),
+              form.state().getHashBytes(),
               readOnly,
-              groups,
+              form.groups(),
               arenas);
       registrations.add(registration);
       return registration;
@@ -304,25 +326,6 @@ public final class OrbitKvClient implements AutoCloseable {
     if (answer.frame().hasRegistered()) {
       withdraw(answer.frame().getRegistered());
     }
-  }
-
-  private static void addGroup(
-      GroupSpec spec, GroupMemory[] groups, StateFields.Builder state, Register.Builder register) {
-    if (spec.id() < 0 || spec.id() >= groups.length || groups[spec.id()] != null) {
-      throw new OrbitKvException(
-          Status.INVALID,
-          "group=" + spec.id() + ", allowed=0.." + (groups.length - 1) + ", each once");
-    }
-    GroupMemory memory = GroupMemory.of(spec, true);
-    groups[spec.id()] = memory;
-    register.addGroupPages(memory.pages);
-    state.addGroups(
-        GroupFields.newBuilder()
-            .setId(spec.id())
-            .setKind(spec.kind().wireName())
-            .setWindowTokens(spec.windowTokens())
-            .setLayers(memory.layers)
-            .setBlockBytes(memory.blockBytes));
   }
 
   private Lifecycle.Answer register(Register register) {
@@ -559,20 +562,20 @@ public final class OrbitKvClient implements AutoCloseable {
     boolean free = closeRegistrations();
     sayGoodbye();
     session.end("client is closed");
-    queries.wakeAll();
+    boolean idle = queries.awaitIdle(timeoutNs());
     boolean ended = agents.close(timeoutNs());
     lifecycle.close();
     managerWake.close();
     restoreWake.close();
     publishWake.close();
-    if (free && ended) {
+    if (free && idle && ended) {
       channel.close();
       grants.close();
       closed = true;
     } else {
       LOGGER.log(
           System.Logger.Level.WARNING,
-          "a copy is still running: the memory of the session stays mapped");
+          "a copy or call is still running: the memory of the session stays mapped");
     }
   }
 

@@ -39,6 +39,7 @@ final class QueryCalls {
 
   private static final long MAX_PARK_NS = 10_000_000;
   private static final int MAX_SLEEP_MS = 100;
+  private static final long IDLE_LOOK_NS = 100_000;
   private static final int FIRST_DATA_BYTES = 4096;
 
   /** Looks at the ring between two looks at the clock. */
@@ -336,6 +337,28 @@ final class QueryCalls {
         LockSupport.unpark(waiter);
       }
     }
+  }
+
+  /** Waits until no call is under way; false when one still is after the time given. */
+  boolean awaitIdle(long timeoutNs) {
+    long began = System.nanoTime();
+    while (!isIdle()) {
+      if (System.nanoTime() - began > timeoutNs) {
+        return false;
+      }
+      wakeAll();
+      Uninterruptibly.park(this, IDLE_LOOK_NS);
+    }
+    return true;
+  }
+
+  private boolean isIdle() {
+    for (int word = 0; word < taken.length(); word++) {
+      if (taken.get(word) != 0) {
+        return false;
+      }
+    }
+    return true;
   }
 
   /** Takes the baton for a thread that is no caller; it must be returned. */

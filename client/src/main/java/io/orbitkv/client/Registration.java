@@ -85,6 +85,8 @@ public final class Registration implements AutoCloseable {
   public RestoreHandle restore(List<RestoreItem> items, Fence fence) {
     List<RestoreItem> copy = List.copyOf(items);
     requireUsable(fence, copy.size());
+    client.requireOpen();
+    session.requireOpen();
     int blocks = 0;
     for (RestoreItem item : copy) {
       checkItem(item);
@@ -119,11 +121,17 @@ public final class Registration implements AutoCloseable {
    *
    * @param items blocks, their hashes and source pages
    * @param fence done once the bytes of the pages are written
-   * @throws OrbitKvException when an item breaks a rule or nothing more can be submitted
+   * @throws SaveNotSubmittedException when nothing more can be submitted: the session is over, or a
+   *     ring or the grant table is full
+   * @throws OrbitKvException when an item breaks a rule
    */
   public PublishHandle publish(List<PublishItem> items, Fence fence) {
     List<PublishItem> copy = List.copyOf(items);
     requireUsable(fence, copy.size());
+    if (!client.isOpen()) {
+      throw new SaveNotSubmittedException(
+          Status.SESSION_ENDED, "session is over: " + client.endReason());
+    }
     if (restoreOnly) {
       throw new OrbitKvException(
           Status.RESTORE_ONLY, "publish: registration=" + id + " may restore only");
@@ -143,7 +151,9 @@ public final class Registration implements AutoCloseable {
     submit(operation);
     PublishResult early = operation.result();
     if (operation.isSettled() && early != null && early.status() != Status.OK) {
-      throw new OrbitKvException(early.status(), early.message());
+      throw operation.isNeverBegun()
+          ? new SaveNotSubmittedException(early.status(), early.message())
+          : new OrbitKvException(early.status(), early.message());
     }
     return new PublishHandle(operation, client.handle(operation));
   }
@@ -158,8 +168,6 @@ public final class Registration implements AutoCloseable {
     if (closing) {
       throw new OrbitKvException(Status.UNKNOWN_REGISTRATION, "registration=" + id + " is closed");
     }
-    client.requireOpen();
-    session.requireOpen();
   }
 
   private void checkItem(RestoreItem item) {

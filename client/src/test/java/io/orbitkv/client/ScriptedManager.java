@@ -29,11 +29,14 @@ import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Function;
 
-/** A Manager for one client, as far as lifecycle frames go; a test may change its answers. */
+/**
+ * A Manager for one client at a time, as far as lifecycle frames go; a test may change its answers.
+ */
 final class ScriptedManager implements AutoCloseable {
   static final int REGISTRATION_ID = 7;
   static final int GENERATION = 3;
   private static final int BOUND_MS = 20_000;
+  private static final int LOOK_MS = 100;
   private static final int[] NO_FDS = {};
 
   /** Frames in the order in which they came. */
@@ -42,10 +45,15 @@ final class ScriptedManager implements AutoCloseable {
   /** Answer to a frame, or null for none; may block for a time. */
   volatile Function<ClientFrame, ManagerFrame> script = ScriptedManager::usual;
 
+  /** Lifecycle version in the header of its frames. */
+  volatile int version = Protocol.LIFECYCLE_VERSION;
+
   private final UnixListener listener;
   private final Thread thread;
   private final Fd channel = memory("channel", ChannelDescriptor.REGION_BYTES);
   private final Fd grants = memory("grants", GrantTable.REGION_BYTES);
+  private volatile UnixConnection current;
+  private volatile boolean closed;
   private final EventFd[] wakes = {EventFd.create(), EventFd.create(), EventFd.create()};
 
   ScriptedManager(Path socket) {
@@ -111,19 +119,33 @@ final class ScriptedManager implements AutoCloseable {
   }
 
   private void serve() {
-    try (UnixConnection connection = listener.accept(BOUND_MS)) {
-      ClientFrame frame = read(connection);
-      while (frame != null) {
-        received.add(frame);
-        ManagerFrame answer = script.apply(frame);
-        if (answer != null) {
-          send(connection, answer);
+    while (!closed) {
+      try (UnixConnection connection = listener.accept(LOOK_MS)) {
+        if (connection != null) {
+          current = connection;
+          serve(connection);
         }
-        frame = read(connection);
+      } catch (LinuxException | IllegalStateException | IOException e) {
+        System.getLogger("test").log(System.Logger.Level.DEBUG, "client has left", e);
       }
-    } catch (LinuxException | IllegalStateException | IOException e) {
-      System.getLogger("test").log(System.Logger.Level.DEBUG, "client has left", e);
     }
+  }
+
+  private void serve(UnixConnection connection) throws IOException {
+    ClientFrame frame = read(connection);
+    while (frame != null) {
+      received.add(frame);
+      ManagerFrame answer = script.apply(frame);
+      if (answer != null) {
+        send(connection, answer);
+      }
+      frame = read(connection);
+    }
+  }
+
+  /** Ends the connection of now, as the end of a Manager does. */
+  void hangUp() {
+    current.shutdown();
   }
 
   private static ClientFrame read(UnixConnection connection) throws IOException {
@@ -152,7 +174,7 @@ final class ScriptedManager implements AutoCloseable {
     byte[] body = frame.toByteArray();
     byte[] bytes = new byte[FrameHeader.BYTES + body.length];
     MemorySegment segment = MemorySegment.ofArray(bytes);
-    new FrameHeader(Protocol.LIFECYCLE_VERSION, FakeManager.EPOCH, body.length).writeTo(segment);
+    new FrameHeader(version, FakeManager.EPOCH, body.length).writeTo(segment);
     System.arraycopy(body, 0, bytes, FrameHeader.BYTES, body.length);
     int[] fds = NO_FDS;
     if (frame.hasWelcome()) {
@@ -164,6 +186,10 @@ final class ScriptedManager implements AutoCloseable {
 
   @Override
   public void close() {
+    closed = true;
+    if (current != null) {
+      current.shutdown();
+    }
     listener.close();
     var _ = Uninterruptibly.join(thread, TimeUnit.MILLISECONDS.toNanos(BOUND_MS));
     channel.close();

@@ -20,7 +20,7 @@ final class TestManager implements AutoCloseable {
   private static final Duration BOUND = Duration.ofSeconds(30);
   private static final JsonMapper JSON = new JsonMapper();
 
-  private final ManagerProcess process;
+  private ManagerProcess process;
 
   private TestManager(ManagerProcess process) {
     this.process = process;
@@ -84,6 +84,18 @@ final class TestManager implements AutoCloseable {
                 && status.get("grants_active").asInt() == 0
                 && status.get("retained_operations").asInt() == 0
                 && status.get("pool_used_bytes").asLong() == status.get("resident_bytes").asLong());
+  }
+
+  /** Starts another Manager in the place of this one, which has ended. */
+  void startAgain() throws IOException {
+    process = process.startAgain();
+  }
+
+  /** Ends the Manager as SIGTERM does, and waits for its end. */
+  void terminate() {
+    ProcessHandle handle = ProcessHandle.of(pid()).orElseThrow();
+    handle.destroy();
+    handle.onExit().orTimeout(BOUND.toSeconds(), TimeUnit.SECONDS).join();
   }
 
   /** Ends the Manager as kill -9 does, and waits for its end. */

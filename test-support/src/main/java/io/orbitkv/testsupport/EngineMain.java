@@ -3,18 +3,14 @@ package io.orbitkv.testsupport;
 import io.orbitkv.channel.proto.StateFields;
 import io.orbitkv.client.BlockHashes;
 import io.orbitkv.client.ClientConfig;
-import io.orbitkv.client.Fence;
 import io.orbitkv.client.GroupSpec;
 import io.orbitkv.client.Lease;
 import io.orbitkv.client.LookupRequestSpec;
 import io.orbitkv.client.LookupResult;
-import io.orbitkv.client.OrbitKvClient;
 import io.orbitkv.client.OrbitKvException;
 import io.orbitkv.client.PausePoints;
-import io.orbitkv.client.PublishHandle;
 import io.orbitkv.client.PublishItem;
 import io.orbitkv.client.PublishResult;
-import io.orbitkv.client.Registration;
 import io.orbitkv.client.RegistrationSpec;
 import io.orbitkv.client.RestoreHandle;
 import io.orbitkv.client.RestoreItem;
@@ -49,6 +45,7 @@ import java.util.concurrent.CountDownLatch;
  * result                what the background command answered
  * fork                  pid=P              a forked child of this process that does nothing
  * ping                  pong
+ * state                 connected=B reconnects=N generation=G
  * </pre>
  *
  * A failure is answered with {@code error=STATUS message}.
@@ -64,8 +61,7 @@ public final class EngineMain {
 
   private final PrintStream out = new PrintStream(System.out, true, StandardCharsets.UTF_8);
   private final MemorySegment pages = Arena.global().allocate((long) PAGES * BLOCK_BYTES, 4096);
-  private final OrbitKvClient client;
-  private final Registration registration;
+  private final EngineCache cache;
   private volatile CountDownLatch resume = new CountDownLatch(1);
   private volatile String pausePoint = "";
   private Lease lease;
@@ -73,18 +69,17 @@ public final class EngineMain {
   private Thread background;
   private volatile String backgroundAnswer;
 
-  private EngineMain(Path socket, String instance) {
-    client =
-        OrbitKvClient.connect(
-            ClientConfig.defaults()
-                .withSocket(socket)
-                .withInstanceId(instance)
-                .withClientName("test engine")
-                .withTimeout(Duration.ofSeconds(5)));
-    registration =
-        client.register(
-            new RegistrationSpec(
-                state(), List.of(GroupSpec.contiguous(pages, BLOCK_BYTES, PAGES)), false));
+  private EngineMain(Path socket, String instance, boolean reconnects) {
+    ClientConfig config =
+        ClientConfig.defaults()
+            .withSocket(socket)
+            .withInstanceId(instance)
+            .withClientName("test engine")
+            .withTimeout(Duration.ofSeconds(5));
+    RegistrationSpec spec =
+        new RegistrationSpec(
+            state(), List.of(GroupSpec.contiguous(pages, BLOCK_BYTES, PAGES)), false);
+    cache = reconnects ? EngineCache.reconnecting(config, spec) : EngineCache.plain(config, spec);
     PausePoints.onReached(this::reached);
   }
 
@@ -104,16 +99,16 @@ public final class EngineMain {
         .build();
   }
 
-  /** Runs until its input ends. Arguments: socket, instance. */
+  /** Runs until its input ends. Arguments: socket, instance, and whether it connects again. */
   public static void main(String[] args) throws IOException {
-    EngineMain engine = new EngineMain(Path.of(args[0]), args[1]);
+    EngineMain engine = new EngineMain(Path.of(args[0]), args[1], Boolean.parseBoolean(args[2]));
     engine.out.println("ready");
     BufferedReader in =
         new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
     for (String line = in.readLine(); line != null; line = in.readLine()) {
       engine.out.println(engine.answer(line));
     }
-    engine.client.close();
+    engine.cache.close();
   }
 
   private void reached(String point) {
@@ -144,7 +139,7 @@ public final class EngineMain {
       case "publish" -> publish(Long.parseLong(words[1]), Integer.parseInt(words[2]));
       case "lookup" -> lookup(Long.parseLong(words[1]), Integer.parseInt(words[2]));
       case "restore" -> restore();
-      case "release" -> client.release(lease) ? "released" : "ended";
+      case "release" -> cache.release(lease) ? "released" : "ended";
       case "pause" -> {
         pausePoint = words[1];
         resume = new CountDownLatch(1);
@@ -158,9 +153,10 @@ public final class EngineMain {
       case "result" -> result();
       case "fork" -> "pid=" + fork();
       case "ping" -> {
-        client.ping();
+        cache.ping();
         yield "pong";
       }
+      case "state" -> cache.state();
       default -> throw new IllegalArgumentException("unknown command " + words[0]);
     };
   }
@@ -235,11 +231,8 @@ public final class EngineMain {
     for (int i = 0; i < count; i++) {
       fill(i, first + i);
     }
-    PublishHandle handle =
-        registration.publish(
-            List.of(new PublishItem(0, 0, null, hashes(first, count), pageNumbers(count))),
-            Fence.done());
-    PublishResult result = handle.await(BOUND);
+    PublishResult result =
+        cache.publish(new PublishItem(0, 0, null, hashes(first, count), pageNumbers(count)), BOUND);
     if (result == null) {
       return "error=PENDING after " + BOUND;
     }
@@ -249,7 +242,7 @@ public final class EngineMain {
 
   private String lookup(long first, int count) {
     LookupResult result =
-        client.lookup(LookupRequestSpec.prefix(registration.namespace(), hashes(first, count)));
+        cache.lookup(LookupRequestSpec.prefix(cache.namespace(), hashes(first, count)));
     lease = result.leases().isEmpty() ? null : result.leases().getFirst();
     leaseFirst = first;
     return "found=" + result.prefix();
@@ -258,8 +251,7 @@ public final class EngineMain {
   private String restore() {
     int count = lease.blocks();
     pages.asSlice(0, (long) count * BLOCK_BYTES).fill((byte) 0x5a);
-    RestoreHandle handle =
-        registration.restore(List.of(RestoreItem.of(lease, pageNumbers(count))), Fence.done());
+    RestoreHandle handle = cache.restore(RestoreItem.of(lease, pageNumbers(count)));
     RestoreResult result = handle.await(BOUND);
     if (result == null) {
       return "error=PENDING after " + BOUND;

@@ -11,6 +11,7 @@ import java.util.List;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
 
 /** An {@link EngineMain} in a process of its own. Belongs to one thread. */
 public final class TestEngine implements AutoCloseable {
@@ -30,6 +31,16 @@ public final class TestEngine implements AutoCloseable {
 
   /** Starts an engine of the instance and waits until it has registered. */
   public static TestEngine start(Path socket, String instance) throws IOException {
+    return start(socket, instance, false);
+  }
+
+  /** Starts an engine that goes on without a Manager, and waits until it takes commands. */
+  public static TestEngine startReconnecting(Path socket, String instance) throws IOException {
+    return start(socket, instance, true);
+  }
+
+  private static TestEngine start(Path socket, String instance, boolean reconnects)
+      throws IOException {
     Process process =
         new ProcessBuilder(
                 List.of(
@@ -42,7 +53,8 @@ public final class TestEngine implements AutoCloseable {
                     System.getProperty("java.class.path"),
                     EngineMain.class.getName(),
                     socket.toString(),
-                    instance))
+                    instance,
+                    Boolean.toString(reconnects)))
             .redirectError(ProcessBuilder.Redirect.INHERIT)
             .start();
     TestEngine engine = new TestEngine(process);
@@ -67,6 +79,20 @@ public final class TestEngine implements AutoCloseable {
   public String ask(String command) {
     in.println(command);
     return next();
+  }
+
+  /** Asks for the state until it begins with the words given, within a bound; returns it. */
+  public String awaitState(String beginning) {
+    long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(BOUND_SECONDS);
+    String state = ask("state");
+    while (!state.startsWith(beginning)) {
+      if (System.nanoTime() > deadline) {
+        throw new AssertionError("engine says \"" + state + "\", waited for \"" + beginning + "\"");
+      }
+      LockSupport.parkNanos(5_000_000);
+      state = ask("state");
+    }
+    return state;
   }
 
   /** The next line that the engine says. */
