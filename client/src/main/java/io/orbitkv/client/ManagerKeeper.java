@@ -67,10 +67,11 @@ final class ManagerKeeper {
     return state;
   }
 
-  /** Why there is no session, for messages. */
+  /** Why a registration has no session, for messages. */
   String absence() {
     ConnectionState now = state;
-    return "no Manager: socket="
+    return (now.connected() ? "the Manager has not registered it yet" : "no Manager")
+        + ": socket="
         + config.socket()
         + ", since="
         + now.since()

@@ -90,7 +90,7 @@ class ManagerRestartTest {
       assertThat(engine.ask("restore")).startsWith("error=NOT_READY restore: no Manager: ");
       assertThat(engine.ask("release")).isEqualTo("ended");
       manager.startAgain();
-      engine.awaitState(BACK + 1);
+      engine.awaitState(BACK + "1 generation=1");
       assertThat(engine.ask("restore")).startsWith("error=EPOCH_MISMATCH");
       assertThat(engine.ask("release")).isEqualTo("ended");
       manager.awaitBaseline(1);
