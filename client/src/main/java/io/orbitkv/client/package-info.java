@@ -10,6 +10,11 @@
  * caller that waits. Every wait has a bound, and every failure is an {@link
  * io.orbitkv.client.OrbitKvException} with a status.
  *
+ * <p>{@link io.orbitkv.client.ReconnectingClient} is the same for engines that outlive Managers:
+ * its {@link io.orbitkv.client.ReconnectingRegistration} is registered with each Manager in turn,
+ * and gives {@link io.orbitkv.client.SaveHandle}s. {@link io.orbitkv.client.ManagerKeeper} is the
+ * thread behind it.
+ *
  * <p>Inside, {@link io.orbitkv.client.EngineSession} and {@link io.orbitkv.client.EngineOperation}
  * are the state machine, without threads and system calls; {@link io.orbitkv.client.CopyAgents},
  * {@link io.orbitkv.client.QueryCalls} and {@link io.orbitkv.client.Lifecycle} are the edge around
