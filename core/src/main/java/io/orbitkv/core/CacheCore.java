@@ -358,9 +358,10 @@ public final class CacheCore {
 
   // ---- time and stop ----
 
-  /** Lets time pass: leases that have become too old end. */
+  /** Lets time pass: leases that have become too old end, old queries are forgotten. */
   public void tick(long nowNs) {
     leases.expire(nowNs);
+    leases.expireQueries(sessions, nowNs);
   }
 
   /** Closes admission: nothing more is claimed or granted. */
@@ -434,6 +435,7 @@ public final class CacheCore {
         lookups.blocks,
         lookups.hits,
         lookups.missesTotal.clone(),
+        leases.queriesExpired,
         store.insertions,
         operations.held,
         operations.refused,

@@ -17,7 +17,7 @@ import java.util.List;
  * @param leases live leases
  * @param leaseBytes bytes under them, shared blocks counted once a lease
  * @param oldestLeaseNs age of the oldest lease; 0 without one
- * @param queriesPending queries that are not answered
+ * @param queriesPending queries with an identity that are remembered
  * @param grantsActive operations between Preparing and settled
  * @param retainedOperations operations of ended sessions for whose end evidence is missing
  * @param retainedBytes bytes they hold
@@ -29,6 +29,7 @@ import java.util.List;
  * @param lookupBlocksTotal blocks asked for by lookups
  * @param hitBlocksTotal blocks found by lookups
  * @param missesTotal missing blocks, by code of MissReason
+ * @param queriesExpiredTotal queries forgotten because their latest answer was too old
  * @param insertionsTotal blocks sealed
  * @param heldTotal blocks of publishes that were held already
  * @param refusedTotal blocks of publishes for which there was no room
@@ -69,6 +70,7 @@ public record CoreStats(
     long lookupBlocksTotal,
     long hitBlocksTotal,
     long[] missesTotal,
+    long queriesExpiredTotal,
     long insertionsTotal,
     long heldTotal,
     long refusedTotal,

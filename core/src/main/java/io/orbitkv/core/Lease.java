@@ -13,6 +13,10 @@ final class Lease {
   long createdNs;
   long deadlineNs;
   long queryId;
+
+  /** Number of the query among all of this core; its id may come again. */
+  long querySerial;
+
   int revision;
 
   /** Number of the latest claim that named it. */

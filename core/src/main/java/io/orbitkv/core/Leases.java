@@ -14,6 +14,12 @@ final class Leases {
   /** Most queries with an identity whose leases live, over all sessions. */
   static final int MAX_QUERIES = 1024;
 
+  /**
+   * How long a query is remembered after its latest answer. Its leases go on without it, and still
+   * end with a cancel or a newer revision.
+   */
+  static final long REPLY_LIFETIME_NS = 60_000_000_000L;
+
   private static final int PLACE_BITS = 16;
 
   private final BlockStore store;
@@ -28,6 +34,11 @@ final class Leases {
   private long bytes;
   private long nextSerial = 1;
   private long earliestDeadlineNs = Long.MAX_VALUE;
+  private long earliestQueryEndNs = Long.MAX_VALUE;
+  private long nextQuerySerial = 1;
+
+  /** Queries forgotten for their age. */
+  long queriesExpired;
 
   Leases(CoreConfig config, BlockStore store, IntArrays arrays) {
     this.store = store;
@@ -124,7 +135,7 @@ final class Leases {
     bytes -= lease.bytes;
     live--;
     if (lease.queryId != 0) {
-      leaveQuery(asker, lease.queryId);
+      leaveQuery(asker, lease);
     }
     lease.asker = null;
     lease.instance = null;
@@ -136,24 +147,36 @@ final class Leases {
   /** Makes a lease part of a query, which lives as long as one of its leases. */
   void joinQuery(Lease lease, int query, long queryId, int revision) {
     lease.queryId = queryId;
+    lease.querySerial = lease.asker.querySerials[query];
     lease.revision = revision;
     lease.asker.queryLeases[query]++;
   }
 
-  private void leaveQuery(Session asker, long queryId) {
-    int query = asker.findQuery(queryId);
-    if (query >= 0 && --asker.queryLeases[query] == 0) {
+  private void leaveQuery(Session asker, Lease lease) {
+    int query = asker.findQuery(lease.queryId);
+    if (query < 0 || asker.querySerials[query] != lease.querySerial) {
+      asker.detachedLeases--;
+    } else if (--asker.queryLeases[query] == 0) {
       closeQuery(asker, query);
     }
   }
 
-  /** Remembers a query of a session; false when the session or the Manager remembers too many. */
-  boolean openQuery(Session asker, long queryId, int revision) {
-    if (asker.queries == Session.MAX_QUERIES || openQueries == MAX_QUERIES) {
-      return false;
+  /**
+   * Remembers a query of a session, from now for the lifetime of a reply; false when the session or
+   * the Manager remembers too many.
+   */
+  boolean openQuery(Session asker, long queryId, int revision, long nowNs) {
+    int query = asker.findQuery(queryId);
+    if (query < 0) {
+      if (asker.queries == Session.MAX_QUERIES || openQueries == MAX_QUERIES) {
+        return false;
+      }
+      query = asker.addQuery(queryId, nextQuerySerial++);
+      openQueries++;
     }
-    asker.addQuery(queryId, revision);
-    openQueries++;
+    asker.queryRevisions[query] = revision;
+    asker.queryEndsNs[query] = nowNs + REPLY_LIFETIME_NS;
+    earliestQueryEndNs = Math.min(earliestQueryEndNs, asker.queryEndsNs[query]);
     return true;
   }
 
@@ -194,6 +217,25 @@ final class Leases {
         end(lease);
       } else if (lease.isLive()) {
         earliestDeadlineNs = Math.min(earliestDeadlineNs, lease.deadlineNs);
+      }
+    }
+  }
+
+  /** Forgets the queries whose latest answer is too old; their leases stay. */
+  void expireQueries(Session[] sessions, long nowNs) {
+    if (nowNs < earliestQueryEndNs) {
+      return;
+    }
+    earliestQueryEndNs = Long.MAX_VALUE;
+    for (Session session : sessions) {
+      for (int query = session == null ? -1 : session.queries - 1; query >= 0; query--) {
+        if (session.queryEndsNs[query] <= nowNs) {
+          session.detachedLeases += session.queryLeases[query];
+          closeQuery(session, query);
+          queriesExpired++;
+        } else {
+          earliestQueryEndNs = Math.min(earliestQueryEndNs, session.queryEndsNs[query]);
+        }
       }
     }
   }

@@ -74,7 +74,7 @@ final class Lookups {
       return;
     }
     long queryId = request.queryId();
-    if (queryId != 0 && !admitQuery(session, queryId, request.revision())) {
+    if (queryId != 0 && !admitQuery(session, queryId, request.revision(), nowNs)) {
       refuse(session, command, refusal, reply);
       return;
     }
@@ -110,16 +110,16 @@ final class Lookups {
    * Ends what an older revision was given; false when a newer one was there first, or there is no
    * room.
    */
-  private boolean admitQuery(Session session, long queryId, int revision) {
+  private boolean admitQuery(Session session, long queryId, int revision, long nowNs) {
     int query = session.findQuery(queryId);
     if (query >= 0 && session.queryRevisions[query] > revision) {
       refusal = Status.SUPERSEDED;
       return false;
     }
-    if (query >= 0) {
+    if (query >= 0 || session.detachedLeases > 0) {
       leases.endQuery(session, queryId, revision);
     }
-    if (session.findQuery(queryId) < 0 && !leases.openQuery(session, queryId, revision)) {
+    if (!leases.openQuery(session, queryId, revision, nowNs)) {
       refusal = Status.LIMIT;
       return false;
     }

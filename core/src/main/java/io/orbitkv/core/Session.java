@@ -26,8 +26,14 @@ final class Session {
   final long[] queryIds = new long[MAX_QUERIES];
   final int[] queryRevisions = new int[MAX_QUERIES];
   final int[] queryLeases = new int[MAX_QUERIES];
+  final long[] querySerials = new long[MAX_QUERIES];
+  final long[] queryEndsNs = new long[MAX_QUERIES];
   int queries;
   int leases;
+
+  /** Leases of queries that are not remembered any more. */
+  int detachedLeases;
+
   int unsettled;
   long metadataBytes;
   long drainsSeen;
@@ -52,12 +58,16 @@ final class Session {
     return -1;
   }
 
-  /** Remembers a query. */
-  void addQuery(long queryId, int revision) {
+  /**
+   * Remembers a query without leases and returns its place.
+   *
+   * @param serial number that no other query has
+   */
+  int addQuery(long queryId, long serial) {
     queryIds[queries] = queryId;
-    queryRevisions[queries] = revision;
     queryLeases[queries] = 0;
-    queries++;
+    querySerials[queries] = serial;
+    return queries++;
   }
 
   /** Forgets a query; the last one takes its place. */
@@ -66,5 +76,7 @@ final class Session {
     queryIds[place] = queryIds[queries];
     queryRevisions[place] = queryRevisions[queries];
     queryLeases[place] = queryLeases[queries];
+    querySerials[place] = querySerials[queries];
+    queryEndsNs[place] = queryEndsNs[queries];
   }
 }

@@ -114,7 +114,7 @@ class CacheCorePropertyTest {
   }
 
   private void step() {
-    nowNs += random.nextInt(2000);
+    nowNs += random.nextInt(500) == 0 ? Leases.REPLY_LIFETIME_NS : random.nextInt(2000);
     int choice = random.nextInt(100);
     if (engines.isEmpty() || (choice < 1 && engines.size() < 6)) {
       open();
@@ -209,7 +209,8 @@ class CacheCorePropertyTest {
   private void lookup(EngineModel engine) {
     int mode = random.nextInt(3);
     List<Long> keys = chain(engine, random.nextInt(CHAINS), 0, CHAIN_LENGTH);
-    EngineModel.Held held = engine.lookup(keys, mode, nowNs);
+    int query = random.nextInt(8); // 0 is none
+    EngineModel.Held held = engine.lookup(keys, mode, query, random.nextInt(3), nowNs);
     if (held != null) {
       assertThat(everPublished).containsAll(held.keys());
       if (mode != LookupRequest.CANDIDATES) {
@@ -272,6 +273,7 @@ class CacheCorePropertyTest {
     CoreStats stats = core.stats(nowNs);
     assertThat(stats.poolUsedBytes()).isLessThanOrEqualTo(stats.poolCapacityBytes());
     assertThat(stats.leaseBytes()).isLessThanOrEqualTo(stats.poolCapacityBytes() * 3 / 4);
+    assertThat(stats.queriesPending()).isLessThanOrEqualTo(stats.leases());
     if (stats.unsealedBlocks() == 0) {
       assertThat(stats.residentBytes()).isEqualTo(stats.poolUsedBytes());
     }
@@ -313,6 +315,7 @@ class CacheCorePropertyTest {
     assertThat(stats.pinRefs()).isZero();
     assertThat(stats.pinnedBlocks()).isZero();
     assertThat(stats.leases()).isZero();
+    assertThat(stats.queriesPending()).isZero();
     assertThat(stats.leaseBytes()).isZero();
     assertThat(stats.grantsActive()).isZero();
     assertThat(stats.unsealedBlocks()).isZero();

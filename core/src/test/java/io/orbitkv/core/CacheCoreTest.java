@@ -513,6 +513,76 @@ class CacheCoreTest {
   }
 
   @Test
+  void shouldForgetAQueryAtTheEndOfItsReplysLifetimeButNotItsLeases() {
+    start(4 << 20, 4 << 20);
+    EngineModel engine = engine("a", 1, 65_536);
+    publish(engine, keys(0, 4), -1, 0);
+    EngineModel.Held lease = engine.lookup(keys(0, 4), LookupRequest.PREFIX, 9, 1, 7);
+    long end = 7 + Leases.REPLY_LIFETIME_NS;
+    core.tick(end - 1);
+    assertThat(core.stats(end).queriesPending()).isEqualTo(1);
+    assertThat(engine.lookup(keys(0, 4), LookupRequest.PREFIX, 9, 0, end - 1)).isNull();
+    core.tick(end);
+    assertThat(core.stats(end).queriesPending()).isZero();
+    assertThat(core.stats(end).queriesExpiredTotal()).isEqualTo(1);
+    EngineModel.Op op = engine.restore(lease, 0, end);
+    finish(engine, op);
+    assertThat(core.stats(end).restoresTotal()).isEqualTo(1);
+    assertThat(core.stats(end).leases()).isZero();
+  }
+
+  @Test
+  void shouldRememberAQueryFromItsLatestAnswer() {
+    start(4 << 20, 4 << 20);
+    EngineModel engine = engine("a", 1, 65_536);
+    publish(engine, keys(0, 4), -1, 0);
+    engine.lookup(keys(0, 4), LookupRequest.PREFIX, 9, 1, 0);
+    engine.lookup(keys(0, 4), LookupRequest.PREFIX, 9, 2, 100);
+    core.tick(Leases.REPLY_LIFETIME_NS + 99);
+    assertThat(core.stats(0).queriesPending()).isEqualTo(1);
+    core.tick(Leases.REPLY_LIFETIME_NS + 100);
+    assertThat(core.stats(0).queriesPending()).isZero();
+  }
+
+  @Test
+  void shouldEndTheLeasesOfAForgottenQueryByCancelAndByANewerRevision() {
+    start(4 << 20, 4 << 20);
+    EngineModel engine = engine("a", 1, 65_536);
+    publish(engine, keys(0, 4), -1, 0);
+    long end = Leases.REPLY_LIFETIME_NS;
+    EngineModel.Held first = engine.lookup(keys(0, 4), LookupRequest.PREFIX, 1, 0, 0);
+    EngineModel.Held second = engine.lookup(keys(0, 4), LookupRequest.PREFIX, 2, 0, 0);
+    core.tick(end);
+    assertThat(engine.cancelQuery(1, end)).isEqualTo(Status.OK);
+    assertThat(engine.release(first.id(), end)).isEqualTo(Status.LEASE_ENDED);
+    EngineModel.Held newer = engine.lookup(keys(0, 4), LookupRequest.PREFIX, 2, 1, end);
+    assertThat(engine.release(second.id(), end)).isEqualTo(Status.LEASE_ENDED);
+    assertThat(core.stats(end).queriesPending()).isEqualTo(1);
+    assertThat(engine.release(newer.id(), end)).isEqualTo(Status.OK);
+    assertThat(core.stats(end).queriesPending()).isZero();
+    assertThat(core.stats(end).pinRefs()).isZero();
+  }
+
+  @Test
+  void shouldTakeNewQueriesWhenTheOldOnesAreForgotten() {
+    start(4 << 20, 4 << 20);
+    EngineModel engine = engine("a", 1, 512);
+    publish(engine, keys(0, 1), -1, 0);
+    for (int query = 1; query <= Session.MAX_QUERIES; query++) {
+      assertThat(engine.lookup(keys(0, 1), LookupRequest.PREFIX, query, 0, 0)).isNotNull();
+    }
+    assertThat(engine.lookup(keys(0, 1), LookupRequest.PREFIX, 999, 0, 0)).isNull();
+    long end = Leases.REPLY_LIFETIME_NS;
+    core.tick(end);
+    assertThat(core.stats(end).queriesExpiredTotal()).isEqualTo(Session.MAX_QUERIES);
+    assertThat(core.stats(end).leases()).isEqualTo(Session.MAX_QUERIES);
+    assertThat(engine.lookup(keys(0, 1), LookupRequest.PREFIX, 999, 0, end)).isNotNull();
+    core.processExited(engine.slot, end);
+    assertThat(core.stats(end).queriesPending()).isZero();
+    assertThat(core.stats(end).pinRefs()).isZero();
+  }
+
+  @Test
   void shouldBoundQueriesASessionAndInAll() {
     start(4 << 20, 4 << 20);
     List<EngineModel> sessions = new ArrayList<>();

@@ -80,7 +80,8 @@ final class MetricsText {
     gauge("pinned_for_load_refs", "Holders of pinned blocks", CoreStats::pinRefs);
     gauge("query_reserved_bytes", "Bytes under leases", CoreStats::leaseBytes);
     gauge("query_leases", "Live leases", CoreStats::leases);
-    gauge("query_pending", "Queries without an answer", CoreStats::queriesPending);
+    gauge(
+        "query_pending", "Queries with an identity that are remembered", CoreStats::queriesPending);
     gauge(
         "query_oldest_lease_seconds",
         "Age of the oldest lease",
@@ -109,6 +110,10 @@ final class MetricsText {
           }
         })
         .register(registry);
+    counter(
+        "query_replies_expired_total",
+        "Queries forgotten, since their latest answer was too old",
+        CoreStats::queriesExpiredTotal);
     counter("cache_block_insertions_total", "Blocks sealed", CoreStats::insertionsTotal);
     counter(
         "cache_block_admission_rejections_total",
