@@ -14,7 +14,7 @@ import java.util.concurrent.atomic.AtomicLong;
  * few threads while the rest of the Manager starts. Thread-safe.
  */
 final class PoolArenas implements AutoCloseable {
-  private static final long CHUNK_BYTES = 16L << 20;
+  private static final long CHUNK_BYTES = 4L << 20;
   private static final int MAX_TOUCH_THREADS = 8;
   private static final long JOIN_MS = 10_000;
 
