@@ -211,6 +211,11 @@ abstract sealed class EngineOperation permits PublishOperation, RestoreOperation
     attendants += begins ? 1 : -1;
   }
 
+  /** Bytes of all blocks that were asked for. */
+  final long bytes() {
+    return target.bytes();
+  }
+
   final boolean isAttended() {
     return attendants > 0;
   }

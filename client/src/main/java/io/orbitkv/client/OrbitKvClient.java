@@ -225,7 +225,7 @@ public final class OrbitKvClient implements AutoCloseable {
   }
 
   OperationHandle handle(EngineOperation operation) {
-    return new OperationHandle(operation, agents, config.spinNs());
+    return new OperationHandle(operation, agents, OperationHandle.spinNs(config, operation));
   }
 
   void requireOpen() {

@@ -139,7 +139,7 @@ final class Libc {
    * What to throw when a handle itself threw: unchecked throwables as they are, as of a segment
    * that is no longer alive.
    */
-  private static RuntimeException broken(Throwable thrown) {
+  static RuntimeException broken(Throwable thrown) {
     if (thrown instanceof Error error) {
       throw error;
     }
