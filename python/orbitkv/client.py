@@ -2,17 +2,38 @@
 
 from __future__ import annotations
 
+import atexit
 import dataclasses
+import functools
+import json
+import logging
 import os
+import threading
+import uuid
 from collections.abc import Mapping, Sequence
 from types import TracebackType
+from typing import Any
 
+from orbitkv import _jvm
+from orbitkv._memory import CHARGES, Binding
+from orbitkv._scratch import SCRATCH, Reader, Writer
+from orbitkv.errors import InvalidRequestError, OrbitKVError, OrbitKVInternal
 from orbitkv.fence import Fence
 from orbitkv.hashes import BlockHashes
-from orbitkv.query import Lease, QueryResult
+from orbitkv.layouts import Layout, layout_of
+from orbitkv.query import Lease, QueryLoading, QueryMiss, QueryReady, QueryResult
 from orbitkv.registration import Registration
 from orbitkv.state import StateDescriptor
 from orbitkv.tensors import TensorLike
+
+_LOG = logging.getLogger("orbitkv")
+_NAMESPACE_BYTES = 32
+_LOOKUP_BYTES = 48
+_LEASE_BYTES = 40
+_READY, _LOADING, _BUSY, _MISS = 0, 1, 2, 4
+_EMPTY = 0  # reason of a miss when the answer names none
+
+_open_clients: set[CacheManagerClient] = set()  # a copy may run as long as its client is open: keep its tensors
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -64,27 +85,47 @@ class CacheManagerClient:
             InvalidRequestError: When a value breaks its rule.
             OrbitKVError: When a Manager is there and refuses, for example for its version or the user.
         """
-        raise NotImplementedError
+        self._bridge = _jvm.bridge()
+        _close_all_at_exit()
+        named = os.fspath(bootstrap_socket) if bootstrap_socket is not None else os.environ.get("ORBITKV_SOCKET", "")
+        self._socket = str(_jvm.call(self._bridge.socket, named))
+        self._instance_id = instance_id or str(uuid.uuid4())
+        self._lock = threading.Lock()
+        self._closed = False
+        self._registrations: set[Registration] = set()
+        self._handle = int(
+            _jvm.call(
+                self._bridge.open,
+                self._socket,
+                self._instance_id,
+                client_name,
+                timeout_ms,
+                spin_us * 1000,
+                copy_threads,
+                int(verify),
+            )
+        )
+        _open_clients.add(self)
 
     @property
     def bootstrap_socket(self) -> str:
         """Socket of the Manager."""
-        raise NotImplementedError
+        return self._socket
 
     @property
     def instance_id(self) -> str:
         """Engine instance of this client."""
-        raise NotImplementedError
+        return self._instance_id
 
     @property
     def is_connected(self) -> bool:
         """False while no Manager is there."""
-        raise NotImplementedError
+        return not self._closed and bool(self._call(self._bridge.isConnected))
 
     @property
     def session_epoch(self) -> int:
         """Low half of the Manager epoch; 0 while no Manager is there. Changes when another Manager is connected."""
-        raise NotImplementedError
+        return int(self._call(self._bridge.epoch))
 
     @staticmethod
     def namespace(state: StateDescriptor) -> bytes:
@@ -96,7 +137,9 @@ class CacheManagerClient:
         Raises:
             InvalidRequestError: Naming the field, its value and the rule.
         """
-        raise NotImplementedError
+        SCRATCH.reserve(_NAMESPACE_BYTES)
+        _jvm.call(_jvm.bridge().namespace, state.text(), SCRATCH.java)
+        return bytes(SCRATCH.data[:_NAMESPACE_BYTES])
 
     def lookup(
         self,
@@ -126,15 +169,25 @@ class CacheManagerClient:
             InvalidRequestError: When an argument breaks a rule.
             OrbitKVTimeoutError: When the Manager did not answer within the bound.
         """
-        raise NotImplementedError
+        ranks = [namespaces] if isinstance(namespaces, bytes) else namespaces
+        joined = b"".join(ranks)
+        if len(joined) != _NAMESPACE_BYTES * len(ranks):
+            lengths = [len(rank) for rank in ranks]
+            raise InvalidRequestError(f"namespace bytes={lengths}, wanted={_NAMESPACE_BYTES} each", "INVALID")
+        writer = Writer(_LOOKUP_BYTES + _LEASE_BYTES * len(ranks) + len(joined) + len(hashes.packed))
+        writer.numbers([query_id, revision, max_lease_age_ms, len(ranks), hashes.hash_bytes, len(hashes)])
+        writer.raw(joined)
+        writer.raw(hashes.packed)
+        outcome = self._call(self._bridge.lookup, SCRATCH.java, SCRATCH.java)
+        return _query_result(outcome)
 
     def release(self, lease: Lease) -> bool:
         """Gives a lease back; False when it had ended already."""
-        raise NotImplementedError
+        return bool(self._call(self._bridge.release, lease.lease_id, lease.epoch))
 
     def cancel_query(self, query_id: int, revision: int = 0) -> None:
         """Voids the answers to a query up to a revision; their leases end. Does nothing while no Manager is there."""
-        raise NotImplementedError
+        self._call(self._bridge.cancelQuery, query_id, revision)
 
     def register(
         self,
@@ -164,11 +217,24 @@ class CacheManagerClient:
             InvalidRequestError: Naming the layer, the value and the rule, or the unknown layout.
             OrbitKVError: When the Manager refuses, for example since a living process holds the instance.
         """
-        raise NotImplementedError
+        known = layout_of(layout)
+        binding = Binding(tensors, known, num_blocks)
+        _require_state(state, known, binding)
+        namespace = self.namespace(state)
+        _write_memory(binding, num_blocks)
+        CHARGES.add(binding.storages)
+        try:
+            handle = self._call(self._bridge.register, state.text(), SCRATCH.java, int(restore_only))
+        except BaseException:
+            CHARGES.remove(binding.storages)
+            raise
+        registration = Registration(self._bridge, int(handle), namespace, binding, self._registrations.discard)
+        self._registrations.add(registration)
+        return registration
 
     def fence(self) -> Fence:
         """A fence that is done once `Fence.signal` was called."""
-        raise NotImplementedError
+        return Fence(int(_jvm.call(self._bridge.fence)))
 
     def ping(self) -> None:
         """An empty round trip.
@@ -176,7 +242,7 @@ class CacheManagerClient:
         Raises:
             ManagerUnavailableError: While no Manager is there.
         """
-        raise NotImplementedError
+        self._call(self._bridge.ping)
 
     def health(self) -> Health:
         """State of the Manager.
@@ -184,7 +250,8 @@ class CacheManagerClient:
         Raises:
             ManagerUnavailableError: While no Manager is there.
         """
-        raise NotImplementedError
+        answer = int(self._call(self._bridge.health))
+        return Health(answer >= 1000, answer % 1000)
 
     def status(self) -> dict[str, object]:
         """What the Manager holds, as in `orbitkv status --json`.
@@ -192,11 +259,25 @@ class CacheManagerClient:
         Raises:
             ManagerUnavailableError: While no Manager is there.
         """
-        raise NotImplementedError
+        answer: dict[str, object] = json.loads(str(self._call(self._bridge.status)))
+        return answer
 
     def close(self) -> None:
         """Ends the session and its registrations, waiting for copies within the bound. Idempotent."""
-        raise NotImplementedError
+        with self._lock:
+            if self._closed:
+                return
+            for registration in tuple(self._registrations):
+                registration.close()
+            _jvm.call(self._bridge.close, self._handle)
+            self._closed = True
+            _jvm.call(self._bridge.dropClient, self._handle)
+        _open_clients.discard(self)
+
+    def _call(self, method: Any, *arguments: Any) -> Any:
+        if self._closed:
+            raise OrbitKVError("the client is closed", "SESSION_ENDED")
+        return _jvm.call(method, self._handle, *arguments)
 
     def __enter__(self) -> CacheManagerClient:
         """Returns itself."""
@@ -207,3 +288,61 @@ class CacheManagerClient:
     ) -> None:
         """Closes it."""
         self.close()
+
+
+def _query_result(outcome: int) -> QueryResult:
+    answer = Reader()
+    prefix, reason, count = answer.numbers(3)
+    if outcome == _READY:
+        leases = tuple(Lease(*answer.numbers(5)) for _ in range(count))
+        return QueryReady(prefix, leases)
+    if outcome in (_LOADING, _BUSY):
+        return QueryLoading(admitted=outcome == _LOADING)
+    if outcome == _MISS:
+        return QueryMiss("MANAGER_UNAVAILABLE" if reason == _EMPTY else _jvm.miss_name(reason))
+    raise OrbitKVInternal(f"lookup: outcome={outcome}")
+
+
+def _require_state(state: StateDescriptor, layout: Layout, binding: Binding) -> None:
+    if state.layout != layout.state and state.layout != "MLA":
+        raise InvalidRequestError(
+            f'state: layout="{state.layout}", but the tensors are "{layout.name}", which is "{layout.state}"', "INVALID"
+        )
+    if len(state.groups) != 1:
+        raise InvalidRequestError(f"state: groups={len(state.groups)}, wanted=1: several are not served yet", "INVALID")
+    group = state.groups[0]
+    block_bytes = sum(memory.page_bytes for memory in binding.layers.values())
+    if group.layers != len(binding.layers) or group.block_bytes != block_bytes:
+        raise InvalidRequestError(
+            f"the tensors have layers={len(binding.layers)}, block bytes={block_bytes}; "
+            f"the state says layers={group.layers}, block bytes={group.block_bytes}",
+            "INVALID",
+        )
+
+
+def _write_memory(binding: Binding, num_blocks: int) -> None:
+    layers = binding.layers.values()
+    segments = sum(len(layer.segments) for layer in layers)
+    writer = Writer(8 * (2 + 5 * len(layers) + 2 * segments))
+    writer.numbers([num_blocks, len(layers)])
+    for layer in layers:
+        facts = layer.facts
+        writer.numbers([facts.storage_pointer, facts.storage_bytes, layer.offset, layer.page_stride])
+        writer.numbers([len(layer.segments)])
+        for segment in layer.segments:
+            writer.numbers(segment)
+
+
+@functools.cache
+def _close_all_at_exit() -> None:
+    """Once, and after JPype was imported: exit handlers run in reverse order, and JPype's ends the virtual machine."""
+    atexit.register(_close_all)
+
+
+def _close_all() -> None:
+    """Ends copies into and from the engine's memory before the interpreter lets it go."""
+    for client in tuple(_open_clients):
+        try:
+            client.close()
+        except OrbitKVError as error:
+            _LOG.warning("%s", error)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar, final
 
+from orbitkv import _jvm
+
 
 @final
 class Fence:
@@ -11,16 +13,38 @@ class Fence:
 
     Of a save, that the bytes are written; of a restore, that earlier users of the target pages are done. Every
     operation needs one: `Fence.DONE` states that nothing is outstanding, which is true where the engine computes on
-    the calling thread.
+    the calling thread. Others come from `CacheManagerClient.fence`.
     """
+
+    __slots__ = ("_handle", "_signalled")
 
     DONE: ClassVar[Fence]
 
+    def __init__(self, handle: int) -> None:
+        """For the client: a fence of the bridge, or 0 for one that is done."""
+        self._handle = handle
+        self._signalled = handle == 0
+
     def signal(self) -> None:
-        """The earlier work has ended. Idempotent; for fences of `CacheManagerClient.fence`."""
-        raise NotImplementedError
+        """The earlier work has ended. Idempotent."""
+        if not self._signalled:
+            _jvm.call(_jvm.bridge().signal, self._handle)
+            self._signalled = True
 
     @property
     def is_done(self) -> bool:
         """True once signalled; never False again."""
-        raise NotImplementedError
+        return self._signalled
+
+    @property
+    def handle(self) -> int:
+        """Its id in the bridge; 0 once it is done."""
+        return 0 if self._signalled else self._handle
+
+    def __del__(self) -> None:
+        """Gives the bridge's object back."""
+        if self._handle:
+            _jvm.drop(_jvm.bridge().dropFence, self._handle)
+
+
+Fence.DONE = Fence(0)

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
+from orbitkv import _jvm
+from orbitkv._scratch import SCRATCH, Reader
+from orbitkv.errors import InvalidRequestError
 from orbitkv.hashes import BlockHashes
 from orbitkv.query import Lease
 
@@ -91,32 +95,56 @@ class SaveStatus:
     copy_ns: int = 0
 
 
+_PENDING = -1
+_OUTCOMES = ("STORED", "HELD", "REFUSED", "NOT_STORED")
+_ANSWER_BYTES = 4096  # of an answer without its blocks; messages are shorter
+
+
+def _nanoseconds(timeout: float) -> int:
+    if not 0 <= timeout <= 1e9:
+        raise InvalidRequestError(f"timeout={timeout}, allowed=0..1e9 seconds", "INVALID")
+    return int(timeout * 1e9)
+
+
 class RestoreHandle:
     """A restore in progress."""
+
+    __slots__ = ("_bridge", "_epoch", "_handle", "_layers", "_operation", "_pages")
+
+    def __init__(self, bridge: Any, handle: int, pages: int, epoch: int, layers: dict[str, int]) -> None:
+        """For the registration: an operation of the bridge."""
+        self._bridge = bridge
+        self._handle = handle
+        self._pages = pages
+        self._epoch = epoch
+        self._layers = layers
+        self._operation: int | None = None
 
     @property
     def operation_id(self) -> int:
         """Slot and generation of the operation, unique within the session."""
-        raise NotImplementedError
+        if self._operation is None:
+            self._operation = int(_jvm.call(self._bridge.restoreId, self._handle))
+        return self._operation
 
     @property
     def session_epoch(self) -> int:
         """Low half of the Manager epoch."""
-        raise NotImplementedError
+        return self._epoch
 
     @property
     def key(self) -> str:
         """Name for logs: `manager:<epoch>:<operation>`."""
-        raise NotImplementedError
+        return f"manager:{self._epoch & (1 << 64) - 1:x}:{self.operation_id:x}"
 
     @property
     def pages_free(self) -> bool:
         """True once the target pages are the caller's again, whatever happens next."""
-        raise NotImplementedError
+        return bool(_jvm.call(self._bridge.restorePagesFree, self._handle))
 
     def poll(self) -> RestoreStatus:
         """How it stands now; returns at once."""
-        raise NotImplementedError
+        return self.wait(0)
 
     def wait(self, timeout: float) -> RestoreStatus:
         """Waits for the end, at first by copying on this thread, without the GIL.
@@ -124,7 +152,14 @@ class RestoreHandle:
         Args:
             timeout: Seconds; when they have passed, the status is pending and nothing is proven.
         """
-        raise NotImplementedError
+        SCRATCH.reserve(_ANSWER_BYTES + 8 * self._pages)
+        code = _jvm.call(self._bridge.waitRestore, self._handle, _nanoseconds(timeout), SCRATCH.java)
+        if code == _PENDING:
+            return RestoreStatus(False, False)
+        answer = Reader()
+        copy_ns, count = answer.numbers(2)
+        failed = answer.numbers(count)
+        return RestoreStatus(True, code == 0, answer.text(), _jvm.status_name(code), failed, copy_ns)
 
     def wait_layer(self, layer: int | str, timeout: float) -> bool:
         """Waits until a layer has arrived in every page; layers arrive in the order of registration.
@@ -136,29 +171,49 @@ class RestoreHandle:
         Returns:
             False when the time has passed, or the restore ended without the layer: `poll` tells which.
         """
-        raise NotImplementedError
+        if isinstance(layer, str):
+            found = self._layers.get(layer)
+            if found is None:
+                raise InvalidRequestError(f'layer="{layer}" is not registered', "INVALID")
+            layer = found
+        return bool(_jvm.call(self._bridge.waitLayer, self._handle, layer, _nanoseconds(timeout)))
 
     def cancel(self) -> None:
         """Asks for the end; `wait` tells when it has come, and only then the pages may be used."""
-        raise NotImplementedError
+        _jvm.call(self._bridge.cancelRestore, self._handle)
+
+    def __del__(self) -> None:
+        """Gives the bridge's object back; cancels nothing."""
+        _jvm.drop(self._bridge.dropRestore, self._handle)
 
 
 class SaveHandle:
     """A save in progress."""
 
+    __slots__ = ("_bridge", "_handle", "_operation", "_pages")
+
+    def __init__(self, bridge: Any, handle: int, pages: int) -> None:
+        """For the registration: an operation of the bridge."""
+        self._bridge = bridge
+        self._handle = handle
+        self._pages = pages
+        self._operation: int | None = None
+
     @property
     def operation_id(self) -> int:
         """Slot and generation of the operation, unique within the session."""
-        raise NotImplementedError
+        if self._operation is None:
+            self._operation = int(_jvm.call(self._bridge.saveId, self._handle))
+        return self._operation
 
     @property
     def pages_free(self) -> bool:
         """True once the source pages may be overwritten, whatever happens next."""
-        raise NotImplementedError
+        return bool(_jvm.call(self._bridge.savePagesFree, self._handle))
 
     def poll(self) -> SaveStatus:
         """How it stands now; returns at once."""
-        raise NotImplementedError
+        return self.wait_save(0)
 
     def wait_save(self, timeout: float) -> SaveStatus:
         """Waits until the blocks are visible or refused, at first by copying on this thread, without the GIL.
@@ -166,8 +221,20 @@ class SaveHandle:
         Args:
             timeout: Seconds; when they have passed, the status is pending, which is never a receipt.
         """
-        raise NotImplementedError
+        SCRATCH.reserve(_ANSWER_BYTES + 8 * self._pages)
+        code = _jvm.call(self._bridge.waitSave, self._handle, _nanoseconds(timeout), SCRATCH.java)
+        if code == _PENDING:
+            return SaveStatus(False, False)
+        answer = Reader()
+        copy_ns, stored, held, refused, count = answer.numbers(5)
+        outcomes = tuple(_OUTCOMES[value] for value in answer.numbers(count))
+        status = _jvm.status_name(code)
+        return SaveStatus(True, code == 0, answer.text(), status, stored, held, refused, outcomes, copy_ns)
 
     def cancel(self) -> None:
         """Asks for the end; `wait_save` tells when it has come."""
-        raise NotImplementedError
+        _jvm.call(self._bridge.cancelSave, self._handle)
+
+    def __del__(self) -> None:
+        """Gives the bridge's object back; cancels nothing."""
+        _jvm.drop(self._bridge.dropSave, self._handle)

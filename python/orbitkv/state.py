@@ -104,4 +104,4 @@ def _fields(value: GroupState | StateDescriptor) -> list[tuple[str, object]]:
 
 
 def _literal(value: object) -> str:
-    return json.dumps(value)
+    return json.dumps(value, ensure_ascii=False)  # the text form has the escapes of JSON but surrogates

@@ -1,0 +1,273 @@
+package io.orbitkv.client.bridge;
+
+import io.orbitkv.channel.MissReason;
+import io.orbitkv.channel.SocketPaths;
+import io.orbitkv.channel.StateDescriptor;
+import io.orbitkv.channel.Status;
+import io.orbitkv.client.ClientConfig;
+import io.orbitkv.client.Fence;
+import io.orbitkv.client.Health;
+import io.orbitkv.client.OrbitKvClient;
+import io.orbitkv.client.PublishHandle;
+import io.orbitkv.client.PublishResult;
+import io.orbitkv.client.Registration;
+import io.orbitkv.client.RestoreHandle;
+import io.orbitkv.client.RestoreResult;
+import io.orbitkv.linux.Ids;
+import java.nio.ByteBuffer;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.concurrent.atomic.AtomicBoolean;
+
+/**
+ * The client for callers through JNI, where a number costs nothing and an object a lot. Clients,
+ * registrations, operations and fences are ids, valid until they are closed or dropped; buffers are
+ * direct, and their contents are those of {@link MemoryCall} and {@link OperationCalls}. Failures
+ * are thrown as the client throws them. Thread-safe.
+ */
+public final class Bridge {
+  /** Answer of a wait whose operation has not ended. */
+  public static final int PENDING = -1;
+
+  private static final Handles<OrbitKvClient> CLIENTS = new Handles<>("client");
+  private static final Handles<Registration> REGISTRATIONS = new Handles<>("registration");
+  private static final Handles<RestoreHandle> RESTORES = new Handles<>("restore");
+  private static final Handles<PublishHandle> SAVES = new Handles<>("save");
+  private static final Handles<AtomicBoolean> FENCES = new Handles<>("fence");
+
+  private Bridge() {}
+
+  /**
+   * Opens a client.
+   *
+   * @param socket socket of the Manager; empty for the default
+   * @param verify whether restores check checksums, 0 or 1
+   * @return its id
+   */
+  public static long open(
+      String socket,
+      String instanceId,
+      String clientName,
+      long timeoutMs,
+      long spinNs,
+      int copyThreads,
+      int verify) {
+    ClientConfig config =
+        new ClientConfig(
+            socketPath(socket),
+            instanceId,
+            clientName,
+            Duration.ofMillis(timeoutMs),
+            spinNs,
+            copyThreads,
+            verify != 0);
+    return CLIENTS.add(OrbitKvClient.connect(config));
+  }
+
+  private static Path socketPath(String socket) {
+    return socket.isEmpty()
+        ? SocketPaths.defaultSocket(System.getenv(), Ids.uid())
+        : Path.of(socket);
+  }
+
+  /** Socket that {@link #open} uses for this one. */
+  public static String socket(String socket) {
+    return socketPath(socket).toString();
+  }
+
+  /** Closes a client; its id stays valid, so that a failed close can be tried again. */
+  public static void close(long client) {
+    CLIENTS.get(client).close();
+  }
+
+  /** Forgets a client, which should be closed. */
+  public static void dropClient(long client) {
+    CLIENTS.remove(client);
+  }
+
+  /** 1 while a Manager is there, else 0. */
+  public static int isConnected(long client) {
+    return CLIENTS.get(client).isOpen() ? 1 : 0;
+  }
+
+  /** Low half of the Manager epoch; 0 while no Manager is there. */
+  public static long epoch(long client) {
+    return CLIENTS.get(client).epochLow();
+  }
+
+  /** An empty round trip. */
+  public static void ping(long client) {
+    CLIENTS.get(client).ping();
+  }
+
+  /** Percent of the pool that is prepared, and 1,000 more once the Manager takes registrations. */
+  public static int health(long client) {
+    Health health = CLIENTS.get(client).health();
+    return health.percent() + (health.ready() ? 1000 : 0);
+  }
+
+  /** What the Manager holds, as JSON. */
+  public static String status(long client) {
+    return CLIENTS.get(client).status();
+  }
+
+  /** Writes the digest of a state, in protobuf's text format, to the start of a buffer. */
+  public static void namespace(String state, ByteBuffer digest) {
+    digest.duplicate().clear().put(StateDescriptor.digest(MemoryCall.state(state)));
+  }
+
+  /** Looks a prefix up; answers its outcome. */
+  public static int lookup(long client, ByteBuffer call, ByteBuffer answer) {
+    return OperationCalls.answer(
+        CLIENTS.get(client).lookup(OperationCalls.lookup(new CallBuffer(call))),
+        new CallBuffer(answer));
+  }
+
+  /** Gives a lease back; 0 when it had ended already, else 1. */
+  public static int release(long client, long leaseId, long epoch) {
+    OrbitKvClient live = CLIENTS.get(client);
+    return live.epochLow() == epoch && live.release(leaseId) ? 1 : 0;
+  }
+
+  /** Voids the answers to a query up to a revision. */
+  public static void cancelQuery(long client, long queryId, int revision) {
+    CLIENTS.get(client).cancelQuery(queryId, revision);
+  }
+
+  /** Registers memory; answers the registration's id. */
+  public static long register(long client, String state, ByteBuffer memory, int restoreOnly) {
+    return REGISTRATIONS.add(
+        CLIENTS
+            .get(client)
+            .register(
+                MemoryCall.read(
+                    MemoryCall.state(state), new CallBuffer(memory), restoreOnly != 0)));
+  }
+
+  /** 1 while the Manager knows the memory, else 0. */
+  public static int isRegistered(long registration) {
+    return REGISTRATIONS.get(registration).generation() > 0 ? 1 : 0;
+  }
+
+  /** Generation of a registration with the Manager. */
+  public static int generation(long registration) {
+    return REGISTRATIONS.get(registration).generation();
+  }
+
+  /** Withdraws memory; its id stays valid, so that it can be tried again after a time-out. */
+  public static void unregister(long registration) {
+    REGISTRATIONS.get(registration).close();
+  }
+
+  /** Forgets a registration that is withdrawn. */
+  public static void dropRegistration(long registration) {
+    REGISTRATIONS.remove(registration);
+  }
+
+  /** Opens a fence; answers its id. 0 is a fence that is done. */
+  public static long fence() {
+    return FENCES.add(new AtomicBoolean());
+  }
+
+  /** The work before the fence has ended. */
+  public static void signal(long fence) {
+    FENCES.get(fence).set(true);
+  }
+
+  /** Forgets a fence; an operation behind it keeps it. */
+  public static void dropFence(long fence) {
+    FENCES.remove(fence);
+  }
+
+  private static Fence fenceOf(long fence) {
+    return fence == 0 ? Fence.done() : FENCES.get(fence)::get;
+  }
+
+  /** Begins a restore; answers its id. */
+  public static long restore(long registration, ByteBuffer call, long fence) {
+    return RESTORES.add(
+        REGISTRATIONS
+            .get(registration)
+            .restore(OperationCalls.restoreItems(new CallBuffer(call)), fenceOf(fence)));
+  }
+
+  /** Operation id of a restore. */
+  public static long restoreId(long restore) {
+    return RESTORES.get(restore).operationId();
+  }
+
+  /** Waits for the end of a restore; answers {@link #PENDING} or the code of its status. */
+  public static int waitRestore(long restore, long timeoutNs, ByteBuffer answer) {
+    RestoreResult result = RESTORES.get(restore).await(Duration.ofNanos(timeoutNs));
+    return result == null ? PENDING : OperationCalls.answer(result, new CallBuffer(answer));
+  }
+
+  /** Waits for a layer; 0 when it has not arrived, else 1. */
+  public static int waitLayer(long restore, int layer, long timeoutNs) {
+    return RESTORES.get(restore).awaitLayer(layer, Duration.ofNanos(timeoutNs)) ? 1 : 0;
+  }
+
+  /** 1 once the target pages are the caller's again, else 0. */
+  public static int restorePagesFree(long restore) {
+    return RESTORES.get(restore).pagesFree() ? 1 : 0;
+  }
+
+  /** Asks for the end of a restore. */
+  public static void cancelRestore(long restore) {
+    RESTORES.get(restore).cancel();
+  }
+
+  /** Forgets a restore, which goes on. */
+  public static void dropRestore(long restore) {
+    RESTORES.remove(restore);
+  }
+
+  /** Begins a save; answers its id. */
+  public static long save(long registration, ByteBuffer call, long fence) {
+    return SAVES.add(
+        REGISTRATIONS
+            .get(registration)
+            .publish(OperationCalls.saveItems(new CallBuffer(call)), fenceOf(fence)));
+  }
+
+  /** Operation id of a save. */
+  public static long saveId(long save) {
+    return SAVES.get(save).operationId();
+  }
+
+  /** Waits for the end of a save; answers {@link #PENDING} or the code of its status. */
+  public static int waitSave(long save, long timeoutNs, ByteBuffer answer) {
+    PublishResult result = SAVES.get(save).await(Duration.ofNanos(timeoutNs));
+    return result == null ? PENDING : OperationCalls.answer(result, new CallBuffer(answer));
+  }
+
+  /** 1 once the source pages may be overwritten, else 0. */
+  public static int savePagesFree(long save) {
+    return SAVES.get(save).pagesFree() ? 1 : 0;
+  }
+
+  /** Asks for the end of a save. */
+  public static void cancelSave(long save) {
+    SAVES.get(save).cancel();
+  }
+
+  /** Forgets a save, which goes on. */
+  public static void dropSave(long save) {
+    SAVES.remove(save);
+  }
+
+  /** Name of a status. */
+  public static String statusName(int code) {
+    return Status.of(code).name();
+  }
+
+  /** Name of a reason for a miss. */
+  public static String missName(int code) {
+    return MissReason.of(code).name();
+  }
+
+  /** Objects that callers hold: clients, registrations, operations and fences together. */
+  public static int openHandles() {
+    return CLIENTS.size() + REGISTRATIONS.size() + RESTORES.size() + SAVES.size() + FENCES.size();
+  }
+}

@@ -1,0 +1,34 @@
+"""Where our Java archives are."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from orbitkv.errors import JvmError
+
+_CLIENT = ("orbitkv-client-", "orbitkv-channel-", "orbitkv-device-", "orbitkv-linux-", "protobuf-java-")
+
+
+def all_jars() -> list[Path]:
+    """Every archive of the command line: those of the package, or in the folders of `$ORBITKV_JARS`.
+
+    Raises:
+        JvmError: When there is none.
+    """
+    named = os.environ.get("ORBITKV_JARS")
+    folders = [Path(folder) for folder in named.split(os.pathsep)] if named else [Path(__file__).parent / "jars"]
+    jars = sorted(jar for folder in folders for jar in folder.glob("*.jar"))
+    if not jars:
+        where = ", ".join(str(folder) for folder in folders)
+        raise JvmError(f"no Java archives in {where}: install the package's wheel, or set ORBITKV_JARS", "JVM")
+    return jars
+
+
+def client_jars() -> list[Path]:
+    """The archives that the client needs."""
+    jars = [jar for jar in all_jars() if jar.name.startswith(_CLIENT)]
+    if len(jars) < len(_CLIENT):
+        found = ", ".join(jar.name for jar in jars)
+        raise JvmError(f"Java archives are missing: wanted={', '.join(_CLIENT)}, found={found}", "JVM")
+    return jars
