@@ -10,19 +10,31 @@ from orbitkv.errors import JvmError
 _CLIENT = ("orbitkv-client-", "orbitkv-channel-", "orbitkv-device-", "orbitkv-linux-", "protobuf-java-")
 
 
+def _folders() -> list[Path]:
+    named = os.environ.get("ORBITKV_JARS")
+    return [Path(folder) for folder in named.split(os.pathsep)] if named else [Path(__file__).parent / "jars"]
+
+
+def _found(pattern: str) -> list[Path]:
+    found = sorted(file for folder in _folders() for file in folder.glob(pattern))
+    if not found:
+        where = ", ".join(str(folder) for folder in _folders())
+        raise JvmError(f"no {pattern} in {where}: install the package's wheel, or set ORBITKV_JARS", "JVM")
+    return found
+
+
 def all_jars() -> list[Path]:
     """Every archive of the command line: those of the package, or in the folders of `$ORBITKV_JARS`.
 
     Raises:
         JvmError: When there is none.
     """
-    named = os.environ.get("ORBITKV_JARS")
-    folders = [Path(folder) for folder in named.split(os.pathsep)] if named else [Path(__file__).parent / "jars"]
-    jars = sorted(jar for folder in folders for jar in folder.glob("*.jar"))
-    if not jars:
-        where = ", ".join(str(folder) for folder in folders)
-        raise JvmError(f"no Java archives in {where}: install the package's wheel, or set ORBITKV_JARS", "JVM")
-    return jars
+    return _found("*.jar")
+
+
+def jvm_options() -> Path:
+    """Options of the command line's virtual machine, as an argument file."""
+    return _found("jvm.options")[0]
 
 
 def client_jars() -> list[Path]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import re
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from orbitkv.errors import (
     InvalidRequestError,
     JvmError,
     LeaseEndedError,
+    LimitError,
     ManagerUnavailableError,
     OrbitKVError,
     OrbitKVInternal,
@@ -52,16 +53,28 @@ _BY_STATUS: dict[str, type[OrbitKVError]] = {
     "LEASE_ENDED": LeaseEndedError,
     "EPOCH_MISMATCH": LeaseEndedError,
     "SESSION_ENDED": ManagerUnavailableError,
+    "LIMIT": LimitError,
+    "PLAN_TOO_LARGE": LimitError,
     "INTERNAL": OrbitKVInternal,
 }
 
+
+class _Methods(dict[str, Any]):
+    """Methods of the bridge, each looked up once."""
+
+    def __missing__(self, name: str) -> Any:
+        self[name] = method = getattr(_bridge, name)
+        return method
+
+
 _lock = threading.Lock()
 _bridge: Any = None
+_methods = _Methods()
 _forked = False
 
 
-def bridge() -> Any:
-    """The bridge class, as JPype shows it; starts the virtual machine when none runs.
+def start() -> None:
+    """Starts the virtual machine when none runs, and loads the bridge.
 
     Raises:
         JvmError: Saying what is missing.
@@ -72,39 +85,35 @@ def bridge() -> Any:
             if _bridge is None:
                 _bridge = _load()
     _require_own_process()
-    return _bridge
 
 
-def call(method: Callable[..., Any], *arguments: Any) -> Any:
+def call(method: str, *arguments: Any) -> Any:
     """Calls a method of the bridge, without the GIL, and raises its failures as exceptions of this package."""
-    if _forked:
-        _require_own_process()
+    if _forked or _bridge is None:
+        start()
     try:
-        return method(*arguments)
+        return _methods[method](*arguments)
     except Exception as error:
         raise _translated(error) from None
 
 
-def drop(method: Callable[..., Any], handle: int) -> None:
-    """Tells the bridge that a handle is gone; does nothing once there is no virtual machine any more."""
-    if _forked:
-        return
-    import jpype
-
-    if jpype.isJVMStarted():
-        method(handle)
+def drop(method: str, handle: int) -> None:
+    """Tells the bridge that a handle is gone; does nothing in a process that has no virtual machine any more."""
+    if not _forked:
+        with contextlib.suppress(Exception):  # after the virtual machine's end, with which all handles went
+            _methods[method](handle)
 
 
 @functools.cache
 def status_name(code: int) -> str:
     """Name of a status of the protocol."""
-    return str(call(bridge().statusName, code))
+    return str(call("statusName", code))
 
 
 @functools.cache
 def miss_name(code: int) -> str:
     """Name of a reason for a miss."""
-    return str(call(bridge().missName, code))
+    return str(call("missName", code))
 
 
 def _require_own_process() -> None:

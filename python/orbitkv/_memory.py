@@ -7,7 +7,7 @@ import threading
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from orbitkv.errors import BindingChangedError, InvalidRequestError, OrbitKVError
+from orbitkv.errors import BindingChangedError, InvalidRequestError, LimitError
 from orbitkv.layouts import Layout
 from orbitkv.tensors import TensorLike
 
@@ -67,7 +67,7 @@ class Binding:
             InvalidRequestError: Naming the layer, the value and the rule.
         """
         if not 1 <= len(tensors) <= MAX_TENSORS:
-            raise InvalidRequestError(f"tensors={len(tensors)}, allowed=1..{MAX_TENSORS}", "LIMIT")
+            raise LimitError(f"tensors={len(tensors)}, allowed=1..{MAX_TENSORS}", "LIMIT")
         if num_blocks < 1:
             raise InvalidRequestError(f"num_blocks={num_blocks}, at least 1", "INVALID")
         self._tensors = dict(tensors)
@@ -202,14 +202,14 @@ class Charges:
         """Charges a registration.
 
         Raises:
-            OrbitKVError: Naming the limit; nothing is charged then.
+            LimitError: Naming the limit; nothing is charged then.
         """
         with self._lock:
             if self._registrations >= MAX_REGISTRATIONS:
-                raise OrbitKVError(f"registrations={self._registrations}, limit={MAX_REGISTRATIONS}", "LIMIT")
+                raise LimitError(f"registrations={self._registrations}, limit={MAX_REGISTRATIONS}", "LIMIT")
             total = sum(size for _, size in storages | set(self._storages))
             if total > MAX_CHARGED_BYTES:
-                raise OrbitKVError(f"registered storage bytes={total}, limit={MAX_CHARGED_BYTES}", "LIMIT")
+                raise LimitError(f"registered storage bytes={total}, limit={MAX_CHARGED_BYTES}", "LIMIT")
             self._registrations += 1
             self._storages.update(storages)
 

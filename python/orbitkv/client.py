@@ -85,17 +85,17 @@ class CacheManagerClient:
             InvalidRequestError: When a value breaks its rule.
             OrbitKVError: When a Manager is there and refuses, for example for its version or the user.
         """
-        self._bridge = _jvm.bridge()
+        _jvm.start()
         _close_all_at_exit()
         named = os.fspath(bootstrap_socket) if bootstrap_socket is not None else os.environ.get("ORBITKV_SOCKET", "")
-        self._socket = str(_jvm.call(self._bridge.socket, named))
+        self._socket = str(_jvm.call("socket", named))
         self._instance_id = instance_id or str(uuid.uuid4())
         self._lock = threading.Lock()
         self._closed = False
         self._registrations: set[Registration] = set()
         self._handle = int(
             _jvm.call(
-                self._bridge.open,
+                "open",
                 self._socket,
                 self._instance_id,
                 client_name,
@@ -120,12 +120,12 @@ class CacheManagerClient:
     @property
     def is_connected(self) -> bool:
         """False while no Manager is there."""
-        return not self._closed and bool(self._call(self._bridge.isConnected))
+        return not self._closed and bool(self._call("isConnected"))
 
     @property
     def session_epoch(self) -> int:
         """Low half of the Manager epoch; 0 while no Manager is there. Changes when another Manager is connected."""
-        return int(self._call(self._bridge.epoch))
+        return int(self._call("epoch"))
 
     @staticmethod
     def namespace(state: StateDescriptor) -> bytes:
@@ -138,7 +138,7 @@ class CacheManagerClient:
             InvalidRequestError: Naming the field, its value and the rule.
         """
         SCRATCH.reserve(_NAMESPACE_BYTES)
-        _jvm.call(_jvm.bridge().namespace, state.text(), SCRATCH.java)
+        _jvm.call("namespace", state.text(), SCRATCH.java)
         return bytes(SCRATCH.data[:_NAMESPACE_BYTES])
 
     def lookup(
@@ -178,16 +178,16 @@ class CacheManagerClient:
         writer.numbers([query_id, revision, max_lease_age_ms, len(ranks), hashes.hash_bytes, len(hashes)])
         writer.raw(joined)
         writer.raw(hashes.packed)
-        outcome = self._call(self._bridge.lookup, SCRATCH.java, SCRATCH.java)
+        outcome = self._call("lookup", SCRATCH.java, SCRATCH.java)
         return _query_result(outcome)
 
     def release(self, lease: Lease) -> bool:
         """Gives a lease back; False when it had ended already."""
-        return bool(self._call(self._bridge.release, lease.lease_id, lease.epoch))
+        return bool(self._call("release", lease.lease_id, lease.epoch))
 
     def cancel_query(self, query_id: int, revision: int = 0) -> None:
         """Voids the answers to a query up to a revision; their leases end. Does nothing while no Manager is there."""
-        self._call(self._bridge.cancelQuery, query_id, revision)
+        self._call("cancelQuery", query_id, revision)
 
     def register(
         self,
@@ -224,17 +224,17 @@ class CacheManagerClient:
         _write_memory(binding, num_blocks)
         CHARGES.add(binding.storages)
         try:
-            handle = self._call(self._bridge.register, state.text(), SCRATCH.java, int(restore_only))
+            handle = self._call("register", state.text(), SCRATCH.java, int(restore_only))
         except BaseException:
             CHARGES.remove(binding.storages)
             raise
-        registration = Registration(self._bridge, int(handle), namespace, binding, self._registrations.discard)
+        registration = Registration(int(handle), namespace, binding, self._registrations.discard)
         self._registrations.add(registration)
         return registration
 
     def fence(self) -> Fence:
         """A fence that is done once `Fence.signal` was called."""
-        return Fence(int(_jvm.call(self._bridge.fence)))
+        return Fence(int(_jvm.call("fence")))
 
     def ping(self) -> None:
         """An empty round trip.
@@ -242,7 +242,7 @@ class CacheManagerClient:
         Raises:
             ManagerUnavailableError: While no Manager is there.
         """
-        self._call(self._bridge.ping)
+        self._call("ping")
 
     def health(self) -> Health:
         """State of the Manager.
@@ -250,7 +250,7 @@ class CacheManagerClient:
         Raises:
             ManagerUnavailableError: While no Manager is there.
         """
-        answer = int(self._call(self._bridge.health))
+        answer = int(self._call("health"))
         return Health(answer >= 1000, answer % 1000)
 
     def status(self) -> dict[str, object]:
@@ -259,7 +259,7 @@ class CacheManagerClient:
         Raises:
             ManagerUnavailableError: While no Manager is there.
         """
-        answer: dict[str, object] = json.loads(str(self._call(self._bridge.status)))
+        answer: dict[str, object] = json.loads(str(self._call("status")))
         return answer
 
     def close(self) -> None:
@@ -269,12 +269,12 @@ class CacheManagerClient:
                 return
             for registration in tuple(self._registrations):
                 registration.close()
-            _jvm.call(self._bridge.close, self._handle)
+            _jvm.call("close", self._handle)
             self._closed = True
-            _jvm.call(self._bridge.dropClient, self._handle)
+            _jvm.call("dropClient", self._handle)
         _open_clients.discard(self)
 
-    def _call(self, method: Any, *arguments: Any) -> Any:
+    def _call(self, method: str, *arguments: Any) -> Any:
         if self._closed:
             raise OrbitKVError("the client is closed", "SESSION_ENDED")
         return _jvm.call(method, self._handle, *arguments)

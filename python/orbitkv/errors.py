@@ -22,6 +22,10 @@ class InvalidRequestError(OrbitKVError, ValueError):
     """An argument breaks a rule; the message names the value and the rule."""
 
 
+class LimitError(OrbitKVError):
+    """A documented limit is exceeded; the message names it."""
+
+
 class ManagerUnavailableError(OrbitKVError):
     """No Manager listens, or it went away. The client connects again by itself."""
 

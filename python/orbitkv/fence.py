@@ -28,7 +28,7 @@ class Fence:
     def signal(self) -> None:
         """The earlier work has ended. Idempotent."""
         if not self._signalled:
-            _jvm.call(_jvm.bridge().signal, self._handle)
+            _jvm.call("signal", self._handle)
             self._signalled = True
 
     @property
@@ -44,7 +44,7 @@ class Fence:
     def __del__(self) -> None:
         """Gives the bridge's object back."""
         if self._handle:
-            _jvm.drop(_jvm.bridge().dropFence, self._handle)
+            _jvm.drop("dropFence", self._handle)
 
 
 Fence.DONE = Fence(0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 from orbitkv import _jvm
 from orbitkv._scratch import SCRATCH, Reader
@@ -109,11 +108,10 @@ def _nanoseconds(timeout: float) -> int:
 class RestoreHandle:
     """A restore in progress."""
 
-    __slots__ = ("_bridge", "_epoch", "_handle", "_layers", "_operation", "_pages")
+    __slots__ = ("_epoch", "_handle", "_layers", "_operation", "_pages")
 
-    def __init__(self, bridge: Any, handle: int, pages: int, epoch: int, layers: dict[str, int]) -> None:
+    def __init__(self, handle: int, pages: int, epoch: int, layers: dict[str, int]) -> None:
         """For the registration: an operation of the bridge."""
-        self._bridge = bridge
         self._handle = handle
         self._pages = pages
         self._epoch = epoch
@@ -124,7 +122,7 @@ class RestoreHandle:
     def operation_id(self) -> int:
         """Slot and generation of the operation, unique within the session."""
         if self._operation is None:
-            self._operation = int(_jvm.call(self._bridge.restoreId, self._handle))
+            self._operation = int(_jvm.call("restoreId", self._handle))
         return self._operation
 
     @property
@@ -140,7 +138,7 @@ class RestoreHandle:
     @property
     def pages_free(self) -> bool:
         """True once the target pages are the caller's again, whatever happens next."""
-        return bool(_jvm.call(self._bridge.restorePagesFree, self._handle))
+        return bool(_jvm.call("restorePagesFree", self._handle))
 
     def poll(self) -> RestoreStatus:
         """How it stands now; returns at once."""
@@ -153,7 +151,7 @@ class RestoreHandle:
             timeout: Seconds; when they have passed, the status is pending and nothing is proven.
         """
         SCRATCH.reserve(_ANSWER_BYTES + 8 * self._pages)
-        code = _jvm.call(self._bridge.waitRestore, self._handle, _nanoseconds(timeout), SCRATCH.java)
+        code = _jvm.call("waitRestore", self._handle, _nanoseconds(timeout), SCRATCH.java)
         if code == _PENDING:
             return RestoreStatus(False, False)
         answer = Reader()
@@ -176,25 +174,24 @@ class RestoreHandle:
             if found is None:
                 raise InvalidRequestError(f'layer="{layer}" is not registered', "INVALID")
             layer = found
-        return bool(_jvm.call(self._bridge.waitLayer, self._handle, layer, _nanoseconds(timeout)))
+        return bool(_jvm.call("waitLayer", self._handle, layer, _nanoseconds(timeout)))
 
     def cancel(self) -> None:
         """Asks for the end; `wait` tells when it has come, and only then the pages may be used."""
-        _jvm.call(self._bridge.cancelRestore, self._handle)
+        _jvm.call("cancelRestore", self._handle)
 
     def __del__(self) -> None:
         """Gives the bridge's object back; cancels nothing."""
-        _jvm.drop(self._bridge.dropRestore, self._handle)
+        _jvm.drop("dropRestore", self._handle)
 
 
 class SaveHandle:
     """A save in progress."""
 
-    __slots__ = ("_bridge", "_handle", "_operation", "_pages")
+    __slots__ = ("_handle", "_operation", "_pages")
 
-    def __init__(self, bridge: Any, handle: int, pages: int) -> None:
+    def __init__(self, handle: int, pages: int) -> None:
         """For the registration: an operation of the bridge."""
-        self._bridge = bridge
         self._handle = handle
         self._pages = pages
         self._operation: int | None = None
@@ -203,13 +200,13 @@ class SaveHandle:
     def operation_id(self) -> int:
         """Slot and generation of the operation, unique within the session."""
         if self._operation is None:
-            self._operation = int(_jvm.call(self._bridge.saveId, self._handle))
+            self._operation = int(_jvm.call("saveId", self._handle))
         return self._operation
 
     @property
     def pages_free(self) -> bool:
         """True once the source pages may be overwritten, whatever happens next."""
-        return bool(_jvm.call(self._bridge.savePagesFree, self._handle))
+        return bool(_jvm.call("savePagesFree", self._handle))
 
     def poll(self) -> SaveStatus:
         """How it stands now; returns at once."""
@@ -222,7 +219,7 @@ class SaveHandle:
             timeout: Seconds; when they have passed, the status is pending, which is never a receipt.
         """
         SCRATCH.reserve(_ANSWER_BYTES + 8 * self._pages)
-        code = _jvm.call(self._bridge.waitSave, self._handle, _nanoseconds(timeout), SCRATCH.java)
+        code = _jvm.call("waitSave", self._handle, _nanoseconds(timeout), SCRATCH.java)
         if code == _PENDING:
             return SaveStatus(False, False)
         answer = Reader()
@@ -233,8 +230,8 @@ class SaveHandle:
 
     def cancel(self) -> None:
         """Asks for the end; `wait_save` tells when it has come."""
-        _jvm.call(self._bridge.cancelSave, self._handle)
+        _jvm.call("cancelSave", self._handle)
 
     def __del__(self) -> None:
         """Gives the bridge's object back; cancels nothing."""
-        _jvm.drop(self._bridge.dropSave, self._handle)
+        _jvm.drop("dropSave", self._handle)

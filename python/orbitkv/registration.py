@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import Any
 
 from orbitkv import _jvm
 from orbitkv._memory import CHARGES, Binding
@@ -25,11 +24,8 @@ class Registration:
     at once, and when one is back, the client registers the memory again by itself. Thread-safe.
     """
 
-    def __init__(
-        self, bridge: Any, handle: int, namespace: bytes, binding: Binding, forget: Callable[[Registration], None]
-    ) -> None:
+    def __init__(self, handle: int, namespace: bytes, binding: Binding, forget: Callable[[Registration], None]) -> None:
         """For the client: a registration of the bridge, already charged."""
-        self._bridge = bridge
         self._handle = handle
         self._namespace = namespace
         self._binding = binding
@@ -56,12 +52,12 @@ class Registration:
     @property
     def is_active(self) -> bool:
         """True while the Manager knows the memory."""
-        return not self._closed and bool(_jvm.call(self._bridge.isRegistered, self._handle))
+        return not self._closed and bool(_jvm.call("isRegistered", self._handle))
 
     @property
     def generation(self) -> int:
         """Generation of the instance's registration; 0 while not active."""
-        return 0 if self._closed else int(_jvm.call(self._bridge.generation, self._handle))
+        return 0 if self._closed else int(_jvm.call("generation", self._handle))
 
     def layer_index(self, name: str) -> int:
         """Index in `layers` of the memory behind a layer; layers that share memory have the same one."""
@@ -93,9 +89,9 @@ class Registration:
             lease = item.lease
             writer.numbers([lease.lease_id, lease.epoch, lease.namespace, lease.group, lease.blocks])
             writer.numbers([item.skip, len(item.pages), *item.pages])
-        handle = _jvm.call(self._bridge.restore, self._handle, SCRATCH.java, fence.handle)
+        handle = _jvm.call("restore", self._handle, SCRATCH.java, fence.handle)
         epoch = batch[0].lease.epoch
-        return RestoreHandle(self._bridge, int(handle), pages, epoch, self._binding.index)
+        return RestoreHandle(int(handle), pages, epoch, self._binding.index)
 
     def save(self, items: SaveItem | Sequence[SaveItem], *, fence: Fence) -> SaveHandle:
         """Begins to store blocks from pages; the copy runs on Java threads or in `wait_save`.
@@ -136,12 +132,12 @@ class Registration:
             writer.raw(hashes.packed)
             writer.numbers(item.pages)
         try:
-            handle = _jvm.call(self._bridge.save, self._handle, SCRATCH.java, fence.handle)
+            handle = _jvm.call("save", self._handle, SCRATCH.java, fence.handle)
         except InvalidRequestError:
             raise
         except OrbitKVError as error:  # the call either submits or throws
             raise SaveNotSubmittedError(str(error), error.status) from None
-        return SaveHandle(self._bridge, int(handle), pages)
+        return SaveHandle(int(handle), pages)
 
     def close(self) -> None:
         """Withdraws the memory and returns once no operation touches a page any more. Idempotent, bounded.
@@ -152,9 +148,9 @@ class Registration:
         with self._lock:
             if self._closed:
                 return
-            _jvm.call(self._bridge.unregister, self._handle)
+            _jvm.call("unregister", self._handle)
             self._closed = True
-            _jvm.call(self._bridge.dropRegistration, self._handle)
+            _jvm.call("dropRegistration", self._handle)
             CHARGES.remove(self._storages)
             self._binding.release()
         self._forget(self)

@@ -39,7 +39,11 @@ public final class Main implements Runnable {
     if (arguments.length == 0 || !arguments[0].equals(ManagerCommand.NAME)) {
       for (Object command :
           List.of(
-              new DemoCommand(), new ReplayCommand(), new BenchCommand(), new StatusCommand())) {
+              new DemoCommand(),
+              new ReplayCommand(),
+              new BenchCommand(),
+              new StatusCommand(),
+              new PackageCommand())) {
         CommandSpec annotated = CommandSpec.forAnnotatedObject(command);
         line.addSubcommand(new CommandLine(withStandardOptions(annotated)));
       }

