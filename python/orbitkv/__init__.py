@@ -4,7 +4,7 @@ Connect with `CacheManagerClient`, register KV tensors (`Registration`), look pr
 them with the leases of `QueryReady`, and save blocks. Importing the package starts nothing.
 """
 
-from orbitkv.client import CacheManagerClient, Health
+from orbitkv.client import CacheManagerClient, Connection, Health
 from orbitkv.errors import (
     BindingChangedError,
     InvalidRequestError,
@@ -31,6 +31,7 @@ __all__ = [
     "BindingChangedError",
     "BlockHashes",
     "CacheManagerClient",
+    "Connection",
     "Fence",
     "GroupState",
     "Health",

@@ -22,7 +22,7 @@ class Scratch(threading.local):
 
     def reserve(self, byte_size: int) -> bytearray:
         """The buffer, with at least so many bytes; what it held may be gone."""
-        if len(self.data) < byte_size:
+        if self.java is None or len(self.data) < byte_size:
             import jpype.nio
 
             self.data = bytearray(max(_FIRST_BYTES, byte_size))

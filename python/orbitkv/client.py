@@ -49,6 +49,23 @@ class Health:
     percent: int
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Connection:
+    """How a client stands.
+
+    Attributes:
+        connected: Whether it has a session with a Manager.
+        reconnects: How often a Manager was found again after a loss, or after a start without one.
+        since: When it became connected or lost the Manager, seconds of the system's clock.
+        last_error: Why the last session ended or the last attempt failed; empty when none has.
+    """
+
+    connected: bool
+    reconnects: int
+    since: float
+    last_error: str
+
+
 class CacheManagerClient:
     """Connects to the Manager, now and whenever it comes back: a client made without a Manager works once one is there.
 
@@ -71,6 +88,8 @@ class CacheManagerClient:
     ) -> None:
         """Makes a client and tries to connect; without a Manager it goes on trying in the background.
 
+        A Manager that refuses, for example for its version or the user, is as good as none: `connection` tells why.
+
         Args:
             bootstrap_socket: Socket of the Manager; by default `$ORBITKV_SOCKET`, else the Manager's own default.
             instance_id: Engine instance, random by default; another living process with the same one is refused.
@@ -83,7 +102,6 @@ class CacheManagerClient:
         Raises:
             JvmError: When there is no usable Java.
             InvalidRequestError: When a value breaks its rule.
-            OrbitKVError: When a Manager is there and refuses, for example for its version or the user.
         """
         _jvm.start()
         _close_all_at_exit()
@@ -120,7 +138,15 @@ class CacheManagerClient:
     @property
     def is_connected(self) -> bool:
         """False while no Manager is there."""
-        return not self._closed and bool(self._call("isConnected"))
+        return not self._closed and self.connection().connected
+
+    def connection(self) -> Connection:
+        """How this client stands; waits for nothing."""
+        SCRATCH.reserve(0)
+        connected = self._call("connection", SCRATCH.java)
+        answer = Reader()
+        reconnects, since_ms = answer.numbers(2)
+        return Connection(bool(connected), reconnects, since_ms / 1000, answer.text())
 
     @property
     def session_epoch(self) -> int:
@@ -235,14 +261,6 @@ class CacheManagerClient:
     def fence(self) -> Fence:
         """A fence that is done once `Fence.signal` was called."""
         return Fence(int(_jvm.call("fence")))
-
-    def ping(self) -> None:
-        """An empty round trip.
-
-        Raises:
-            ManagerUnavailableError: While no Manager is there.
-        """
-        self._call("ping")
 
     def health(self) -> Health:
         """State of the Manager.

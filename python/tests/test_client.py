@@ -16,6 +16,7 @@ from orbitkv import (
     InvalidRequestError,
     Lease,
     LeaseEndedError,
+    ManagerUnavailableError,
     OrbitKVError,
     QueryMiss,
     QueryReady,
@@ -26,7 +27,7 @@ from orbitkv import (
 )
 from orbitkv._memory import CHARGES
 from orbitkv.tensors import HostStorage
-from support import BOUND, Engine, ManagerProcess, hashes, run_python, state
+from support import BOUND, Engine, ManagerProcess, eventually, hashes, run_python, state
 from test_memory import Movable
 
 
@@ -384,7 +385,6 @@ def test_should_report_health_and_status(client: CacheManagerClient) -> None:
     assert health.ready
     assert health.percent == 100
     assert client.status()["pool_capacity_bytes"] == 64 << 20
-    client.ping()
 
 
 def test_should_fail_typed_and_within_its_bound_when_the_manager_is_killed(manager: ManagerProcess) -> None:
@@ -406,6 +406,40 @@ def test_should_fail_typed_and_within_its_bound_when_the_manager_is_killed(manag
         with pytest.raises(SaveNotSubmittedError):
             registration.save(SaveItem(hashes(1), (0,)), fence=Fence.DONE)
         assert time.monotonic() - began < 10
+
+
+def test_should_begin_without_a_manager_and_find_it_again(manager: ManagerProcess) -> None:
+    manager.stop()
+    with CacheManagerClient(manager.socket, timeout_ms=2000) as client:
+        engine = Engine()
+        registration = engine.register(client)
+        assert not client.is_connected
+        assert not registration.is_active
+        assert client.lookup(registration.namespace, hashes(1)) == QueryMiss("MANAGER_UNAVAILABLE")
+        assert not client.release(Lease(1, 1, 0, 0, 1))
+        client.cancel_query(1, 1)
+        with pytest.raises(SaveNotSubmittedError, match="no Manager"):
+            registration.save(SaveItem(hashes(1), (0,)), fence=Fence.DONE)
+        with pytest.raises(ManagerUnavailableError, match="no Manager"):
+            registration.restore(RestoreItem(Lease(1, 1, 0, 0, 1), (0,)), fence=Fence.DONE)
+        with pytest.raises(ManagerUnavailableError, match="no Manager"):
+            client.health()
+
+        for turn in range(2):
+            manager.start()
+            eventually(lambda: registration.is_active, "the registration with the Manager")
+            assert client.connection().reconnects == turn + 1
+            assert client.lookup(registration.namespace, hashes(3)) == QueryMiss("NEVER_STORED")
+            save(registration, engine, hashes(3))
+            lease = ready(client, registration, hashes(3)).lease
+            manager.stop(signal.SIGKILL)
+            eventually(lambda: not client.is_connected, "the loss of the Manager")
+            with pytest.raises(ManagerUnavailableError):
+                registration.restore(RestoreItem(lease, (0, 1, 2)), fence=Fence.DONE)
+        manager.start()
+        eventually(lambda: registration.is_active, "the registration with the Manager")
+        with pytest.raises(LeaseEndedError):
+            registration.restore(RestoreItem(lease, (0, 1, 2)), fence=Fence.DONE)
 
 
 def test_should_refuse_calls_after_close(shared_manager: ManagerProcess) -> None:

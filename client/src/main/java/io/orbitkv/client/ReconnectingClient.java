@@ -128,6 +128,39 @@ public final class ReconnectingClient implements AutoCloseable {
     return session != null && session.mayPublish();
   }
 
+  /** Low half of the Manager epoch; 0 while there is no Manager. */
+  public long epochLow() {
+    OrbitKvClient session = keeper.client();
+    return session == null ? 0 : session.epochLow();
+  }
+
+  /**
+   * State of the Manager.
+   *
+   * @throws ManagerUnavailableException while there is none
+   */
+  public Health health() {
+    return session("health").health();
+  }
+
+  /**
+   * What the Manager holds, as one JSON object.
+   *
+   * @throws ManagerUnavailableException while there is none
+   */
+  public String status() {
+    return session("status").status();
+  }
+
+  private OrbitKvClient session(String call) {
+    requireOpen();
+    OrbitKvClient session = keeper.client();
+    if (session == null) {
+      throw new ManagerUnavailableException(call + ": " + keeper.absence(), null);
+    }
+    return session;
+  }
+
   private void requireLoss(OrbitKvException e) {
     if (e.status() != Status.SESSION_ENDED) {
       throw e;

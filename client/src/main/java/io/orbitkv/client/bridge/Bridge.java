@@ -5,14 +5,15 @@ import io.orbitkv.channel.SocketPaths;
 import io.orbitkv.channel.StateDescriptor;
 import io.orbitkv.channel.Status;
 import io.orbitkv.client.ClientConfig;
+import io.orbitkv.client.ConnectionState;
 import io.orbitkv.client.Fence;
 import io.orbitkv.client.Health;
-import io.orbitkv.client.OrbitKvClient;
-import io.orbitkv.client.PublishHandle;
-import io.orbitkv.client.PublishResult;
-import io.orbitkv.client.Registration;
+import io.orbitkv.client.Lease;
+import io.orbitkv.client.ReconnectingClient;
+import io.orbitkv.client.ReconnectingRegistration;
 import io.orbitkv.client.RestoreHandle;
 import io.orbitkv.client.RestoreResult;
+import io.orbitkv.client.SaveHandle;
 import io.orbitkv.linux.Ids;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
@@ -29,10 +30,11 @@ public final class Bridge {
   /** Answer of a wait whose operation has not ended. */
   public static final int PENDING = -1;
 
-  private static final Handles<OrbitKvClient> CLIENTS = new Handles<>("client");
-  private static final Handles<Registration> REGISTRATIONS = new Handles<>("registration");
+  private static final Handles<ReconnectingClient> CLIENTS = new Handles<>("client");
+  private static final Handles<ReconnectingRegistration> REGISTRATIONS =
+      new Handles<>("registration");
   private static final Handles<RestoreHandle> RESTORES = new Handles<>("restore");
-  private static final Handles<PublishHandle> SAVES = new Handles<>("save");
+  private static final Handles<SaveHandle> SAVES = new Handles<>("save");
   private static final Handles<AtomicBoolean> FENCES = new Handles<>("fence");
 
   private Bridge() {}
@@ -61,7 +63,7 @@ public final class Bridge {
             spinNs,
             copyThreads,
             verify != 0);
-    return CLIENTS.add(OrbitKvClient.connect(config));
+    return CLIENTS.add(ReconnectingClient.connect(config));
   }
 
   private static Path socketPath(String socket) {
@@ -85,19 +87,22 @@ public final class Bridge {
     CLIENTS.remove(client);
   }
 
-  /** 1 while a Manager is there, else 0. */
-  public static int isConnected(long client) {
-    return CLIENTS.get(client).isOpen() ? 1 : 0;
+  /**
+   * Writes how often a Manager was found again, when the connection became as it is, in
+   * milliseconds of the system's clock, and the last error; 1 while a Manager is there, else 0.
+   */
+  public static int connection(long client, ByteBuffer answer) {
+    ConnectionState state = CLIENTS.get(client).state();
+    new CallBuffer(answer)
+        .put(state.reconnects())
+        .put(state.since().toEpochMilli())
+        .put(state.lastError());
+    return state.connected() ? 1 : 0;
   }
 
   /** Low half of the Manager epoch; 0 while no Manager is there. */
   public static long epoch(long client) {
     return CLIENTS.get(client).epochLow();
-  }
-
-  /** An empty round trip. */
-  public static void ping(long client) {
-    CLIENTS.get(client).ping();
   }
 
   /** Percent of the pool that is prepared, and 1,000 more once the Manager takes registrations. */
@@ -125,8 +130,7 @@ public final class Bridge {
 
   /** Gives a lease back; 0 when it had ended already, else 1. */
   public static int release(long client, long leaseId, long epoch) {
-    OrbitKvClient live = CLIENTS.get(client);
-    return live.epochLow() == epoch && live.release(leaseId) ? 1 : 0;
+    return CLIENTS.get(client).release(new Lease(leaseId, epoch, 0, 0, 0)) ? 1 : 0;
   }
 
   /** Voids the answers to a query up to a revision. */
@@ -146,10 +150,10 @@ public final class Bridge {
 
   /** 1 while the Manager knows the memory, else 0. */
   public static int isRegistered(long registration) {
-    return REGISTRATIONS.get(registration).generation() > 0 ? 1 : 0;
+    return REGISTRATIONS.get(registration).isRegistered() ? 1 : 0;
   }
 
-  /** Generation of a registration with the Manager. */
+  /** Generation of a registration with the Manager; 0 while none has it. */
   public static int generation(long registration) {
     return REGISTRATIONS.get(registration).generation();
   }
@@ -227,7 +231,7 @@ public final class Bridge {
     return SAVES.add(
         REGISTRATIONS
             .get(registration)
-            .publish(OperationCalls.saveItems(new CallBuffer(call)), fenceOf(fence)));
+            .save(OperationCalls.saveItems(new CallBuffer(call)), fenceOf(fence)));
   }
 
   /** Operation id of a save. */
@@ -237,8 +241,11 @@ public final class Bridge {
 
   /** Waits for the end of a save; answers {@link #PENDING} or the code of its status. */
   public static int waitSave(long save, long timeoutNs, ByteBuffer answer) {
-    PublishResult result = SAVES.get(save).await(Duration.ofNanos(timeoutNs));
-    return result == null ? PENDING : OperationCalls.answer(result, new CallBuffer(answer));
+    return SAVES
+        .get(save)
+        .waitSave(Duration.ofNanos(timeoutNs))
+        .map(result -> OperationCalls.answer(result, new CallBuffer(answer)))
+        .orElse(PENDING);
   }
 
   /** 1 once the source pages may be overwritten, else 0. */
