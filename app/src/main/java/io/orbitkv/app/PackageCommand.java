@@ -1,6 +1,5 @@
 package io.orbitkv.app;
 
-import java.io.File;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.nio.file.Files;
@@ -11,7 +10,6 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.concurrent.Callable;
 import java.util.concurrent.TimeUnit;
-import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
@@ -28,7 +26,6 @@ final class PackageCommand implements Callable<Integer> {
   static final String ROOT_PROPERTY = "orbitkv.root";
 
   private static final long BUILD_MINUTES = 5;
-  private static final Pattern CLASS_PATH = Pattern.compile(File.pathSeparator);
 
   @Option(
       names = "--output",
@@ -72,12 +69,10 @@ final class PackageCommand implements Callable<Integer> {
     copyTree(python.resolve("orbitkv"), stage.resolve("orbitkv"));
     copy(python.resolve("pyproject.toml"), stage.resolve("pyproject.toml"));
     copy(root.resolve("LICENSE"), stage.resolve("LICENSE"));
-    Path jars = Files.createDirectories(stage.resolve("orbitkv").resolve("jars"));
+    Path jars = stage.resolve("orbitkv").resolve("jars");
     copy(root.resolve("app/src/main/launcher/jvm.options"), jars.resolve("jvm.options"));
-    for (String entry : CLASS_PATH.split(System.getProperty("java.class.path"), -1)) {
-      Path jar = Path.of(entry);
-      copy(jar, jars.resolve(jar.getFileName()));
-    }
+    copy(root.resolve("app/target/orbitkv.jar"), jars.resolve("orbitkv.jar"));
+    copyTree(root.resolve("app/target/lib"), jars);
   }
 
   private static void copyTree(Path from, Path to) throws IOException {
