@@ -483,7 +483,8 @@ abstract sealed class EngineOperation permits PublishOperation, RestoreOperation
     }
     try {
       boolean everyBlock = kind == GrantTable.RESTORE;
-      plan = Plan.read(table, slot, target, arenas, covered, everyBlock);
+      int part = GrantWord.part(activeWord);
+      plan = Plan.read(table, slot, target, arenas, part, covered, everyBlock);
       copyBeganNs = nowNs;
       work = newWork(plan, toolsPool.take());
       phase = Phase.COPY;
@@ -550,6 +551,9 @@ abstract sealed class EngineOperation permits PublishOperation, RestoreOperation
     }
     phase = Phase.WATCH;
     drained = !more;
+    if (more) {
+      pausePoint("partDrained");
+    }
     table.markDirty(slot);
     session.wakeManager();
     if (!more) {

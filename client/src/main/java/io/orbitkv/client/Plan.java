@@ -41,6 +41,7 @@ final class Plan {
   /**
    * Copies and checks the plan of an Active record.
    *
+   * @param part index of the part
    * @param first first block of the target that earlier parts have not covered
    * @param everyBlock whether no block of the target may be left out
    * @throws ProtocolException naming the entry, its value and the rule
@@ -50,13 +51,14 @@ final class Plan {
       int slot,
       Target target,
       MemorySegment[] arenas,
+      int part,
       int first,
       boolean everyBlock) {
     int planOffset = table.planOffset(slot);
     int entries = table.planEntries(slot);
     int parts = table.parts(slot);
     int left = target.size() - first;
-    require(parts >= 1 && parts <= GrantWord.MAX_PART + 1, "parts", parts);
+    require(parts > part && parts <= GrantWord.MAX_PART + 1, "parts", parts);
     require(entries >= 0 && entries <= left, "entries", entries);
     require(
         planOffset >= 0
@@ -64,7 +66,7 @@ final class Plan {
             && planOffset <= GrantTable.BANK_BYTES - (long) entries * PlanEntry.BYTES,
         "offset",
         planOffset);
-    require(!everyBlock || parts > 1 || entries == left, "entries", entries);
+    require(!everyBlock || part < parts - 1 || entries == left, "entries", entries);
     Plan plan = new Plan(entries, parts, GrantTable.bankAt(planOffset));
     int next = first;
     for (int i = 0; i < entries; i++) {

@@ -1,6 +1,5 @@
 package io.orbitkv.client;
 
-import io.orbitkv.channel.GrantTable;
 import io.orbitkv.channel.Protocol;
 import io.orbitkv.channel.Status;
 import java.lang.foreign.MemorySegment;
@@ -227,10 +226,16 @@ public final class Registration implements AutoCloseable {
   }
 
   private static int addBlocks(int blocks, int more) {
-    if (more > GrantTable.MAX_PLAN_ENTRIES - blocks) {
+    if (more > Protocol.MAX_HASHES - blocks) {
       throw new OrbitKvException(
           Status.PLAN_TOO_LARGE,
-          "blocks=" + ((long) blocks + more) + ", limit=" + GrantTable.MAX_PLAN_ENTRIES);
+          "blocks="
+              + ((long) blocks + more)
+              + ", limit of an operation="
+              + Protocol.MAX_HASHES
+              + ": its command is one span of at most "
+              + Protocol.MAX_SPAN_BYTES
+              + " bytes");
     }
     return blocks + more;
   }

@@ -226,6 +226,7 @@ class EngineOperationTest {
             target.build(),
             manager.arenas,
             0,
+            0,
             true);
     RestoreCopy copy = new RestoreCopy(plan, target.build(), manager.arenas, tools.take(), false);
     assertThat(copy.step()).isFalse();

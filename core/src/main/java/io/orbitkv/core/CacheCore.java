@@ -45,7 +45,7 @@ public final class CacheCore {
     this.epochLow = epochLow;
     this.store = new BlockStore(config, namespaces);
     this.leases = new Leases(config, store, arrays);
-    this.operations = new Operations(store, leases, arrays, output, this::operationSettled);
+    this.operations = new Operations(config, store, leases, arrays, output, this::operationSettled);
     this.lookups = new Lookups(config, store, leases, namespaces, arrays, output);
   }
 

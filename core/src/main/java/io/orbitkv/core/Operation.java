@@ -11,8 +11,10 @@ final class Operation {
     SETTLED,
     /** Owners are taken, no plan is written: the bank is full. */
     PREPARED,
-    /** The plan is written and was granted. */
+    /** The plan of the current part is written and was granted. */
     GRANTED,
+    /** The current part has drained, the plan of the next is not written: the bank is full. */
+    BETWEEN,
     /** The engine broke the protocol after the grant: counts as Active until its end is proven. */
     DISTRUSTED,
     /** A fault of the core itself: its owners are in doubt and stay for good. */
@@ -24,6 +26,9 @@ final class Operation {
 
   /** Code of a block for which there was no room; see {@link #rows}. */
   static final int REFUSED = -1;
+
+  /** No space of the bank is held. */
+  static final int NO_PLAN = -1;
 
   final Session session;
   final int slot;
@@ -49,12 +54,29 @@ final class Operation {
   /** Number of blocks. */
   int count;
 
-  /** Number of owned rows: the entries of the plan. */
+  /** Number of owned rows: the entries of all parts of the plan. */
   int entries;
 
   int held;
   int refused;
-  int planOffset;
+  int parts;
+
+  /** Current part, and the blocks of it: from {@code partFirst} to before {@code partEnd}. */
+  int part;
+
+  int partFirst;
+  int partEnd;
+
+  /** Owned rows of the current part, and of all parts up to it. */
+  int partEntries;
+
+  int entriesSoFar;
+
+  /** False once a part has drained with less than all of its entries. */
+  boolean wholeSoFar;
+
+  /** Plan of the current part in the bank, or {@link #NO_PLAN}. */
+  int planOffset = NO_PLAN;
 
   /** First block, group and parent of each section of a publish: three ints a section. */
   int[] sections;

@@ -22,13 +22,20 @@ import java.util.function.Consumer;
  * moves and the core's own {@link Operation} allow.
  */
 final class Operations {
+  /**
+   * Most bytes of metadata of one operation. The largest command needs less, since it is one span.
+   */
+  static final long MAX_METADATA_BYTES = 32L << 20;
+
   private static final int METADATA_BYTES_A_BLOCK = 2 * Integer.BYTES;
+  private static final int METADATA_BYTES_A_SECTION = 3 * Integer.BYTES;
 
   private final BlockStore store;
   private final Leases leases;
   private final IntArrays arrays;
   private final CoreOutput output;
   private final Consumer<Operation> onSettled;
+  private final int partEntries;
   private final RestoreRequest restore = new RestoreRequest();
   private final PublishRequest publish = new PublishRequest();
   private final Command reply = new Command();
@@ -49,11 +56,13 @@ final class Operations {
   long stale;
 
   Operations(
+      CoreConfig config,
       BlockStore store,
       Leases leases,
       IntArrays arrays,
       CoreOutput output,
       Consumer<Operation> onSettled) {
+    this.partEntries = config.partEntries();
     this.store = store;
     this.leases = leases;
     this.arrays = arrays;
@@ -82,7 +91,7 @@ final class Operations {
     try {
       op.registration =
           registrations.find(session, restore.registrationId(), restore.registrationGeneration());
-      if (mayBegin(op) && restorePlanFits(op) && leasesFit(op)) {
+      if (mayBegin(op) && restoreFits(op) && leasesFit(op)) {
         consumeLeases(op);
         begin(op);
       } else {
@@ -166,6 +175,10 @@ final class Operations {
     op.held = 0;
     op.refused = 0;
     op.sectionCount = 0;
+    op.part = 0;
+    op.partEnd = 0;
+    op.entriesSoFar = 0;
+    op.wholeSoFar = true;
     op.phase = Operation.Phase.PREPARED;
     session.unsettled++;
     active++;
@@ -193,8 +206,13 @@ final class Operations {
     return true;
   }
 
-  private boolean planFits(Operation op, int entries) {
-    long bytes = METADATA_BYTES_A_BLOCK * (long) entries;
+  /** Bytes of row, page and section of an operation. */
+  static long metadataBytes(int blocks, int sections) {
+    return METADATA_BYTES_A_BLOCK * (long) blocks + METADATA_BYTES_A_SECTION * (long) sections;
+  }
+
+  private boolean metadataFits(Operation op, int blocks, int sections) {
+    long bytes = metadataBytes(blocks, sections);
     if (op.session.metadataBytes + bytes > Session.MAX_METADATA_BYTES) {
       return deny(
           Status.LIMIT,
@@ -205,14 +223,11 @@ final class Operations {
     }
     op.metadataBytes = bytes;
     op.session.metadataBytes += bytes;
-    return entries <= GrantTable.MAX_PLAN_ENTRIES
-        || deny(
-            Status.PLAN_TOO_LARGE,
-            "blocks=" + entries + ", limit of a plan=" + GrantTable.MAX_PLAN_ENTRIES);
+    return true;
   }
 
-  private boolean restorePlanFits(Operation op) {
-    if (!planFits(op, restore.pages())) {
+  private boolean restoreFits(Operation op) {
+    if (!metadataFits(op, restore.pages(), restore.leases())) {
       return false;
     }
     op.count = restore.pages();
@@ -292,7 +307,7 @@ final class Operations {
   }
 
   private boolean publishFits(Operation op) {
-    if (!planFits(op, publish.blocks())) {
+    if (!metadataFits(op, publish.blocks(), publish.sections())) {
       return false;
     }
     if (publish.hashBytes() != op.registration.namespace.hashBytes) {
@@ -375,6 +390,12 @@ final class Operations {
   private void begin(Operation op) {
     op.begun = true;
     op.registration.unsettled++;
+    op.parts = (op.entries + partEntries - 1) / partEntries;
+    grantInTurn(op);
+  }
+
+  /** Grants a part when nobody waits for the bank and it has room, else at its turn. */
+  private void grantInTurn(Operation op) {
     if (!op.session.waitingForBank.isEmpty() || !tryGrant(op)) {
       op.session.waitingForBank.add(op);
     }
@@ -400,39 +421,63 @@ final class Operations {
   }
 
   private static long word(Operation op, GrantState state) {
-    return GrantWord.of(op.generation, 0, state);
+    return GrantWord.of(op.generation, op.part, state);
   }
 
   // ---- grant ----
 
-  /** Writes the plan and grants; false when the bank has no room now. */
+  /** Writes the plan of the next part and grants it; false when the bank has no room now. */
   private boolean tryGrant(Operation op) {
     Session session = op.session;
-    int offset = session.bank.take(op.entries);
+    int entries = Math.min(partEntries, op.entries - op.entriesSoFar);
+    int offset = session.bank.take(entries);
     if (offset < 0) {
       return false;
     }
     op.planOffset = offset;
-    writePlan(op);
-    session.table.setPlan(op.slot, offset, op.entries, 1);
-    long word = word(op, GrantState.PREPARING);
-    if (session.table.tryManagerMove(op.slot, word, GrantState.GRANTED)) {
+    op.partEntries = entries;
+    int first = op.partEnd;
+    int end = writePlan(op, first, entries);
+    session.table.setPlan(op.slot, offset, entries, op.parts);
+    boolean isFirst = op.phase == Operation.Phase.PREPARED;
+    GrantState from = isFirst ? GrantState.PREPARING : GrantState.PART_DRAINED;
+    int part = isFirst ? 0 : op.part + 1;
+    if (session.table.tryManagerMove(op.slot, word(op, from), GrantState.GRANTED, part)) {
       op.phase = Operation.Phase.GRANTED;
+      op.part = part;
+      op.partFirst = first;
+      op.partEnd = end;
+      op.entriesSoFar += entries;
       wake(op);
-    } else { // the engine was first: it gave up, and the plan was never readable
-      session.bank.free(offset, op.entries);
-      endPrepared(op, Status.CANCELLED, "cancelled");
+      return true;
     }
+    freePlan(op); // the engine was first: it gave up, and the plan was never readable
+    if (isFirst) {
+      endPrepared(op, Status.CANCELLED, "cancelled");
+    } // else its record says Drained, and is read next
     return true;
   }
 
-  private void writePlan(Operation op) {
+  private static void freePlan(Operation op) {
+    if (op.planOffset != Operation.NO_PLAN) {
+      op.session.bank.free(op.planOffset, op.partEntries);
+      op.planOffset = Operation.NO_PLAN;
+    }
+  }
+
+  /**
+   * Writes so many entries for owned blocks from {@code first} on; returns the block after the last
+   * of them.
+   */
+  private int writePlan(Operation op, int first, int entries) {
     MemorySegment memory = op.session.table.memory();
     long at = GrantTable.bankAt(op.planOffset);
+    long end = at + (long) entries * PlanEntry.BYTES;
     int section = -1;
     int group = 0;
-    for (int i = 0; i < op.count; i++) {
-      while (op.publish && section + 1 < op.sectionCount && op.sections[3 * (section + 1)] == i) {
+    int i = first;
+    for (; at < end; i++) {
+      while (op.publish && section + 1 < op.sectionCount && op.sections[3 * (section + 1)] <= i) {
         section++;
         group = op.sections[3 * section + 1];
       }
@@ -452,12 +497,14 @@ final class Operations {
         at += PlanEntry.BYTES;
       }
     }
+    return i;
   }
 
   private void grantWaiting(Session session) {
     while (!session.waitingForBank.isEmpty()) {
       Operation op = session.waitingForBank.peek();
-      if (op.phase == Operation.Phase.PREPARED && (never(op) || !tryGrant(op))) {
+      boolean waits = op.phase == Operation.Phase.PREPARED || op.phase == Operation.Phase.BETWEEN;
+      if (waits && (never(op) || !tryGrant(op))) {
         return; // one that is never granted ends when its record is read
       }
       session.waitingForBank.poll();
@@ -487,7 +534,7 @@ final class Operations {
     Session session = op.session;
     long word = session.table.wordAcquire(op.slot);
     GrantState state = GrantWord.state(word);
-    boolean mine = GrantWord.generation(word) == op.generation && GrantWord.part(word) == 0;
+    boolean mine = GrantWord.generation(word) == op.generation && GrantWord.part(word) == op.part;
     if (op.phase == Operation.Phase.DISTRUSTED) {
       return exitProves(op) && endUnproven(op);
     }
@@ -498,9 +545,14 @@ final class Operations {
       case PREPARING, CANCEL_REQUESTED -> inspectPrepared(op, word, state);
       case GRANTED -> granted(op, word) && never(op) && revoke(op, word);
       case ACTIVE -> granted(op, word) && exitProves(op) && reapActive(op, word);
-      case DRAINED -> granted(op, word) && drained(op, word);
-      case FREE, RESERVED, PART_DRAINED, REVOKED, REAPED, ACKNOWLEDGED -> mistrust(op, word);
+      case PART_DRAINED -> partDrained(op, word);
+      case DRAINED -> (isBetween(op) || granted(op, word)) && drained(op, word);
+      case FREE, RESERVED, REVOKED, REAPED, ACKNOWLEDGED -> mistrust(op, word);
     };
+  }
+
+  private static boolean isBetween(Operation op) {
+    return op.phase == Operation.Phase.BETWEEN;
   }
 
   /** A record moves as a granted one only when the core has granted it. */
@@ -529,7 +581,7 @@ final class Operations {
     if (op.phase == Operation.Phase.PREPARED) {
       releaseOwners(op);
       settle(op);
-    } else if (op.phase == Operation.Phase.GRANTED) {
+    } else if (op.phase == Operation.Phase.GRANTED || isBetween(op)) {
       op.phase = Operation.Phase.DISTRUSTED;
     }
   }
@@ -559,6 +611,51 @@ final class Operations {
       return true;
     }
     return false;
+  }
+
+  /**
+   * Takes note, once, that a part has drained: its checksums are taken, its plan space is free. The
+   * owners stay to the end of the operation.
+   */
+  private boolean partDrained(Operation op, long word) {
+    if (!isBetween(op)) {
+      if (!granted(op, word) || op.part == op.parts - 1) {
+        return mistrust(op, word);
+      }
+      op.wholeSoFar &= isDrainedWhole(op);
+      takeChecksums(op);
+      freePlan(op);
+      op.phase = Operation.Phase.BETWEEN;
+      if (!never(op)) {
+        grantInTurn(op);
+        grantWaiting(op.session);
+        return true;
+      }
+    }
+    return never(op) && reapBetween(op, word);
+  }
+
+  private boolean isDrainedWhole(Operation op) {
+    GrantTable table = op.session.table;
+    return table.engineStatus(op.slot) == Status.OK
+        && table.entriesDone(op.slot) == op.entriesSoFar;
+  }
+
+  private boolean reapBetween(Operation op, long word) {
+    Session session = op.session;
+    Status status = neverStatus(op);
+    session.table.setOutcome(
+        op.slot, status, 0, op.held, op.refused + op.entries, "ended between two parts");
+    if (!session.table.tryManagerMove(op.slot, word, GrantState.REAPED)) {
+      return false; // the engine has given up itself
+    }
+    failed++;
+    session.waitingForBank.remove(op);
+    releaseOwners(op);
+    settle(op);
+    grantWaiting(session);
+    wake(op);
+    return true;
   }
 
   private Status neverStatus(Operation op) {
@@ -603,7 +700,7 @@ final class Operations {
     }
     failed++;
     releaseOwners(op);
-    session.bank.free(op.planOffset, op.entries);
+    freePlan(op);
     session.table.tryManagerMove(
         op.slot, GrantWord.withState(word, GrantState.REVOKED), GrantState.REAPED);
     settle(op);
@@ -623,7 +720,7 @@ final class Operations {
   private boolean endUnproven(Operation op) {
     failed++;
     releaseOwners(op);
-    op.session.bank.free(op.planOffset, op.entries);
+    freePlan(op);
     settle(op);
     return true;
   }
@@ -631,14 +728,18 @@ final class Operations {
   private boolean drained(Operation op, long word) {
     Session session = op.session;
     Status result = session.table.engineStatus(op.slot);
-    boolean whole = result == Status.OK && session.table.entriesDone(op.slot) == op.entries;
+    boolean isLastPart = !isBetween(op) && op.part == op.parts - 1;
+    boolean whole = isLastPart && op.wholeSoFar && isDrainedWhole(op);
+    if (isBetween(op)) {
+      session.waitingForBank.remove(op);
+    }
     store.nextOperation();
     if (op.publish) {
       finishPublish(op, whole, result);
     } else {
       finishRestore(op, whole, result);
     }
-    session.bank.free(op.planOffset, op.entries);
+    freePlan(op);
     session.table.tryManagerMove(op.slot, word, GrantState.REAPED);
     settle(op);
     grantWaiting(session);
@@ -687,11 +788,11 @@ final class Operations {
     sendPublishReply(op, true);
   }
 
-  /** Copies the checksums out of the plan, before its space is used again. */
+  /** Copies the checksums of a publish out of the part's plan, before its space is used again. */
   private void takeChecksums(Operation op) {
     MemorySegment memory = op.session.table.memory();
     long at = GrantTable.bankAt(op.planOffset);
-    for (int i = 0; i < op.count; i++) {
+    for (int i = op.partFirst; op.publish && i < op.partEnd; i++) {
       if (Operation.isOwned(op.rows[i])) {
         store.setCrc(op.rows[i], PlanEntry.crc(memory, at));
         at += PlanEntry.BYTES;

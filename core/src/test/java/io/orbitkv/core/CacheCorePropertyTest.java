@@ -25,8 +25,12 @@ import org.junit.jupiter.params.provider.CsvSource;
 class CacheCorePropertyTest {
   private static final long EPOCH = 77;
   private static final int CHAINS = 12;
-  private static final int CHAIN_LENGTH = 16;
-  private static final int[] BLOCK_BYTES = {64 << 10, 100_000, 1 << 20};
+  private static final int CHAIN_LENGTH = 48;
+
+  /** So small that most operations have several parts. */
+  private static final int PART_ENTRIES = 16;
+
+  private static final int[] BLOCK_BYTES = {16 << 10, 100_000, 1 << 20};
 
   private final Map<Long, Long> arenaContent = new HashMap<>();
   private final Map<Integer, EngineModel> engines = new HashMap<>();
@@ -99,6 +103,7 @@ class CacheCorePropertyTest {
                 pool * 3 / 4,
                 pool / 2,
                 1_000_000,
+                PART_ENTRIES,
                 bytes -> memory.allocate(bytes, 64)),
             EPOCH,
             output);
@@ -248,7 +253,9 @@ class CacheCorePropertyTest {
         dead.isEmpty() || random.nextInt(4) > 0 ? engine : dead.get(random.nextInt(dead.size()));
     EngineModel.Op op = someOp(of);
     if (op != null && of.state(op) != null) {
-      of.step(op);
+      for (int steps = random.nextInt(5); steps >= 0 && of.state(op) != null; steps--) {
+        of.step(op);
+      }
       of.ops.removeIf(o -> o.over);
     }
   }

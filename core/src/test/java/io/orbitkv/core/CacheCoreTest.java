@@ -7,8 +7,11 @@ import io.orbitkv.channel.ByteRing;
 import io.orbitkv.channel.ChannelDescriptor;
 import io.orbitkv.channel.Command;
 import io.orbitkv.channel.GrantState;
+import io.orbitkv.channel.GrantTable;
+import io.orbitkv.channel.GrantWord;
 import io.orbitkv.channel.LookupRequest;
 import io.orbitkv.channel.MissReason;
+import io.orbitkv.channel.Protocol;
 import io.orbitkv.channel.Status;
 import java.lang.foreign.Arena;
 import java.util.ArrayList;
@@ -82,6 +85,10 @@ class CacheCoreTest {
       };
 
   private void start(long poolBytes, long budgetBytes) {
+    start(poolBytes, budgetBytes, CoreConfig.DEFAULT_PART_ENTRIES);
+  }
+
+  private void start(long poolBytes, long budgetBytes, int partEntries) {
     Arena memory = Arena.ofAuto();
     core =
         new CacheCore(
@@ -91,6 +98,7 @@ class CacheCoreTest {
                 budgetBytes,
                 budgetBytes,
                 CoreConfig.DEFAULT_LEASE_AGE_NS,
+                partEntries,
                 bytes -> memory.allocate(bytes, 64)),
             EPOCH,
             output);
@@ -125,7 +133,7 @@ class CacheCoreTest {
   }
 
   private void finish(EngineModel engine, EngineModel.Op op) {
-    for (int i = 0; i < 10 && !op.over; i++) {
+    for (int i = 0; i < 40 && !op.over; i++) {
       engine.step(op);
       core.pollGrants(engine.slot, 0);
     }
@@ -454,12 +462,12 @@ class CacheCoreTest {
 
   @Test
   void shouldNotBelieveAGrantThatItDidNotGive() {
-    start(64L << 20, 64L << 20);
+    start(64L << 20, 64L << 20, GrantTable.MAX_PLAN_ENTRIES);
     EngineModel engine = engine("a", 1, 512);
     EngineModel.Op first = engine.publish(keys(0, 20_000), -1, 0, 0);
     EngineModel.Op waiting = engine.publish(keys(50_000, 20_000), -1, 0, 0); // the bank is full
     assertThat(engine.state(waiting)).isEqualTo(GrantState.PREPARING);
-    long granted = io.orbitkv.channel.GrantWord.of(waiting.generation, 0, GrantState.GRANTED);
+    long granted = GrantWord.of(waiting.generation, 0, GrantState.GRANTED);
     io.orbitkv.channel.Memory.putLong(engine.table.memory(), 512 + 192L * waiting.slot, granted);
     core.sessionLost(engine.slot, 0);
     assertThat(events).anyMatch(e -> e.startsWith("violation " + engine.slot));
@@ -473,7 +481,7 @@ class CacheCoreTest {
 
   @Test
   void shouldGrantTheNextWhenTheHeadOfTheQueueIsCancelled() {
-    start(64L << 20, 64L << 20);
+    start(64L << 20, 64L << 20, GrantTable.MAX_PLAN_ENTRIES);
     EngineModel engine = engine("a", 1, 512);
     EngineModel.Op first = engine.publish(keys(0, 20_000), -1, 0, 0);
     EngineModel.Op large = engine.publish(keys(30_000, 20_000), -1, 0, 0);
@@ -485,6 +493,217 @@ class CacheCoreTest {
     finish(engine, small);
     finish(engine, first);
     assertThat(core.stats(0).grantsActive()).isZero();
+  }
+
+  /** Steps an operation until it is in a state. */
+  private void stepTo(EngineModel engine, EngineModel.Op op, GrantState state) {
+    for (int i = 0; i < 40 && engine.state(op) != state; i++) {
+      engine.step(op);
+    }
+    assertThat(engine.state(op)).isEqualTo(state);
+  }
+
+  private static int part(EngineModel engine, EngineModel.Op op) {
+    return GrantWord.part(engine.table.wordAcquire(op.slot));
+  }
+
+  @Test
+  void shouldGrantALargePublishPartByPartAndSealItWhole() {
+    start(64L << 20, 64L << 20);
+    EngineModel engine = engine("a", 1, 512);
+    EngineModel.Op publish = engine.publish(keys(0, 20_000), -1, 0, 0);
+    for (int part = 0; part < 3; part++) {
+      assertThat(engine.state(publish)).isEqualTo(GrantState.GRANTED);
+      assertThat(part(engine, publish)).isEqualTo(part);
+      assertThat(core.stats(0).residentBlocks()).isZero();
+      stepTo(engine, publish, part < 2 ? GrantState.PART_DRAINED : GrantState.DRAINED);
+      core.pollGrants(engine.slot, 0);
+    }
+    assertThat(engine.state(publish)).isEqualTo(GrantState.REAPED);
+    assertThat(engine.table.stored(publish.slot)).isEqualTo(20_000);
+    assertThat(core.stats(0).residentBlocks()).isEqualTo(20_000);
+    finish(engine, publish);
+    EngineModel.Held lease = engine.lookup(keys(0, 20_000), LookupRequest.ALL, 0);
+    EngineModel.Op restore = engine.restore(lease, 0, 0); // its copy compares bytes and sums
+    finish(engine, restore);
+    assertThat(restore.entriesDone).isEqualTo(20_000);
+    assertThat(core.stats(0).restoresTotal()).isEqualTo(1);
+    assertThat(core.stats(0).pinRefs()).isZero();
+  }
+
+  /** Three operations of three parts each, in a bank with room for two parts. */
+  private List<EngineModel.Op> startThreeLargeOnes(EngineModel engine, long firstKey) {
+    List<EngineModel.Op> ops = new ArrayList<>();
+    for (int i = 0; i < 3; i++) {
+      ops.add(engine.publish(keys(firstKey + 100_000L * i, 25_000), -1, 0, 0));
+    }
+    assertThat(ops)
+        .extracting(engine::state)
+        .containsExactly(GrantState.GRANTED, GrantState.GRANTED, GrantState.PREPARING);
+    return ops;
+  }
+
+  @Test
+  void shouldServeAFullBankInOrderAndTakePartDrainedOnce() {
+    start(64L << 20, 64L << 20, 12_000);
+    EngineModel engine = engine("a", 1, 512);
+    List<EngineModel.Op> ops = startThreeLargeOnes(engine, 0);
+    stepTo(engine, ops.get(0), GrantState.PART_DRAINED);
+    for (int i = 0; i < 3; i++) { // the repetitions free nothing a second time
+      engine.table.markDirty(ops.get(0).slot);
+      core.pollGrants(engine.slot, 0);
+      core.recheckGrants(engine.slot, 0);
+    }
+    assertThat(ops)
+        .extracting(engine::state)
+        .as("the one that waited longer was served")
+        .containsExactly(GrantState.PART_DRAINED, GrantState.GRANTED, GrantState.GRANTED);
+    stepTo(engine, ops.get(1), GrantState.PART_DRAINED);
+    core.pollGrants(engine.slot, 0);
+    assertThat(ops)
+        .extracting(engine::state)
+        .containsExactly(GrantState.GRANTED, GrantState.PART_DRAINED, GrantState.GRANTED);
+    for (int i = 0; i < 100; i++) {
+      for (EngineModel.Op op : ops) {
+        engine.step(op);
+      }
+      core.pollGrants(engine.slot, 0);
+    }
+    assertThat(ops).allMatch(op -> op.over);
+    assertThat(core.stats(0).residentBlocks()).isEqualTo(75_000);
+    assertThat(core.stats(0).grantsActive()).isZero();
+    startThreeLargeOnes(engine, 1_000_000); // the whole bank is free again
+  }
+
+  @Test
+  void shouldSealNothingOfAPublishThatIsCancelledBetweenItsParts() {
+    start(64L << 20, 64L << 20, 12_000);
+    EngineModel engine = engine("a", 1, 512);
+    List<EngineModel.Op> ops = startThreeLargeOnes(engine, 0);
+    stepTo(engine, ops.get(0), GrantState.PART_DRAINED);
+    core.pollGrants(engine.slot, 0);
+    engine.cancel(ops.get(0));
+    assertThat(engine.state(ops.get(0))).isEqualTo(GrantState.DRAINED);
+    core.pollGrants(engine.slot, 0);
+    assertThat(engine.state(ops.get(0))).isEqualTo(GrantState.REAPED);
+    assertThat(engine.table.status(ops.get(0).slot)).isEqualTo(Status.CANCELLED);
+    assertThat(core.stats(0).residentBlocks()).isZero();
+    finish(engine, ops.get(1));
+    finish(engine, ops.get(2));
+    assertThat(core.stats(0).residentBlocks()).isEqualTo(50_000);
+    assertThat(core.stats(0).poolUsedBytes()).isEqualTo(50_000L * 512);
+  }
+
+  @Test
+  void shouldEndAnOperationBetweenItsPartsWithTheSession() {
+    start(64L << 20, 64L << 20, 12_000);
+    EngineModel engine = engine("a", 1, 512);
+    List<EngineModel.Op> ops = startThreeLargeOnes(engine, 0);
+    stepTo(engine, ops.get(0), GrantState.PART_DRAINED);
+    stepTo(engine, ops.get(1), GrantState.ACTIVE);
+    core.pollGrants(engine.slot, 0);
+    core.sessionLost(engine.slot, 0);
+    assertThat(ops)
+        .extracting(engine::state)
+        .containsExactly(GrantState.REAPED, GrantState.ACTIVE, GrantState.REAPED);
+    assertThat(core.stats(0).sessionsRetained()).isEqualTo(1);
+    stepTo(engine, ops.get(1), GrantState.PART_DRAINED); // its accesses have ended
+    core.pollGrants(engine.slot, 0);
+    assertThat(engine.state(ops.get(1))).isEqualTo(GrantState.REAPED);
+    assertThat(core.stats(0).sessionsRetained()).isZero();
+    assertThat(core.stats(0).poolUsedBytes()).isZero();
+  }
+
+  @Test
+  void shouldEndAnOperationBetweenItsPartsWithItsRegistration() {
+    start(64L << 20, 64L << 20, 12_000);
+    EngineModel engine = engine("a", 1, 512);
+    List<EngineModel.Op> ops = startThreeLargeOnes(engine, 0);
+    stepTo(engine, ops.get(0), GrantState.PART_DRAINED);
+    core.pollGrants(engine.slot, 0);
+    core.unregister(engine.slot, engine.registrationId, engine.generation, 0);
+    assertThat(ops).extracting(engine::state).containsOnly(GrantState.REAPED);
+    assertThat(engine.table.status(ops.get(0).slot)).isEqualTo(Status.STALE_REGISTRATION);
+    assertThat(events).contains("unregistered " + engine.slot);
+    assertThat(core.stats(0).poolUsedBytes()).isZero();
+  }
+
+  @Test
+  void shouldNotSealAPublishOneOfWhosePartsWasNotWhole() {
+    start(64L << 20, 64L << 20);
+    EngineModel engine = engine("a", 1, 512);
+    EngineModel.Op op = engine.publish(keys(0, 20_000), -1, 0, 0);
+    stepTo(engine, op, GrantState.ACTIVE);
+    engine.step(op); // copies
+    op.entriesDone--;
+    stepTo(engine, op, GrantState.PART_DRAINED);
+    op.entriesDone++;
+    core.pollGrants(engine.slot, 0);
+    finish(engine, op);
+    assertThat(engine.table.status(op.slot)).isEqualTo(Status.COPY_FAILED);
+    assertThat(core.stats(0).residentBlocks()).isZero();
+    assertThat(core.stats(0).poolUsedBytes()).isZero();
+  }
+
+  @Test
+  void shouldNotSealAPublishThatDrainsBeforeItsLastPart() {
+    start(64L << 20, 64L << 20);
+    EngineModel engine = engine("a", 1, 512);
+    EngineModel.Op op = engine.publish(keys(0, 20_000), -1, 0, 0);
+    stepTo(engine, op, GrantState.ACTIVE);
+    engine.table.setEngineResult(op.slot, Status.OK, 20_000, 1, 1);
+    long word = engine.table.wordAcquire(op.slot);
+    assertThat(engine.table.tryEngineMove(op.slot, word, GrantState.DRAINED)).isTrue();
+    core.recheckGrants(engine.slot, 0);
+    assertThat(engine.table.status(op.slot)).isEqualTo(Status.COPY_FAILED);
+    assertThat(core.stats(0).residentBlocks()).isZero();
+  }
+
+  @Test
+  void shouldRetainWhatDrainsAPartThatWasTheLast() {
+    start(8 << 20, 8 << 20);
+    EngineModel engine = engine("a", 1, 65_536);
+    EngineModel.Op op = engine.publish(keys(0, 4), -1, 0, 0);
+    stepTo(engine, op, GrantState.ACTIVE);
+    long word = engine.table.wordAcquire(op.slot);
+    assertThat(engine.table.tryEngineMove(op.slot, word, GrantState.PART_DRAINED)).isTrue();
+    core.recheckGrants(engine.slot, 0);
+    assertThat(events).anyMatch(e -> e.startsWith("violation " + engine.slot));
+    assertThat(core.stats(0).retainedOperations()).isEqualTo(1);
+    core.processExited(engine.slot, 0);
+    assertThat(core.stats(0).sessionsRetained()).isZero();
+    assertThat(core.stats(0).poolUsedBytes()).isZero();
+  }
+
+  @Test
+  void shouldNeedLessMetadataForTheLargestCommandThanAnOperationMayHave() {
+    assertThat(Operations.metadataBytes(Protocol.MAX_HASHES, Protocol.MAX_GROUPS))
+        .isLessThanOrEqualTo(Operations.MAX_METADATA_BYTES);
+  }
+
+  @Test
+  void shouldRefuseByItsMetadataBeforeALeaseIsConsumed() {
+    start(64L << 20, 64L << 20);
+    EngineModel engine = engine("a", 1, 512);
+    publish(engine, keys(0, 65_000), -1, 0);
+    EngineModel.Held lease = engine.lookup(keys(0, 65_000), LookupRequest.ALL, 0);
+    int fitting = (int) (Session.MAX_METADATA_BYTES / Operations.metadataBytes(65_000, 1));
+    List<EngineModel.Op> ops = new ArrayList<>();
+    for (int i = 0; i < fitting; i++) {
+      EngineModel.Held other = engine.lookup(keys(0, 65_000), LookupRequest.ALL, 0);
+      ops.add(engine.restore(other, 0, 0));
+    }
+    EngineModel.Op refused = engine.restore(lease, 0, 0);
+    assertThat(engine.state(refused)).isEqualTo(GrantState.REAPED);
+    assertThat(engine.table.status(refused.slot)).isEqualTo(Status.LIMIT);
+    assertThat(engine.table.error(refused.slot)).contains("limit=" + Session.MAX_METADATA_BYTES);
+    assertThat(core.stats(0).leases()).isEqualTo(1);
+    engine.cancel(ops.getFirst());
+    core.recheckGrants(engine.slot, 0);
+    EngineModel.Op taken = engine.restore(lease, 0, 0);
+    assertThat(engine.state(taken)).isNotEqualTo(GrantState.REAPED);
+    core.processExited(engine.slot, 0);
+    assertThat(core.stats(0).pinRefs()).isZero();
   }
 
   @Test

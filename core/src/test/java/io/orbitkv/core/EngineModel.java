@@ -34,6 +34,9 @@ final class EngineModel {
     boolean copied;
     boolean over;
 
+    /** Entries of all parts that were copied. */
+    int entriesDone;
+
     Op(int slot, long generation, boolean publish, List<Long> keys) {
       this.slot = slot;
       this.generation = generation;
@@ -59,7 +62,7 @@ final class EngineModel {
   final List<Op> ops = new ArrayList<>();
   final Map<Long, Long> copies;
   private final MemorySegment channel;
-  private final MemorySegment data = Arena.ofAuto().allocate(1 << 20, 8);
+  private final MemorySegment data = Arena.ofAuto().allocate(4 << 20, 8);
   private final Command command = new Command();
   private final long epoch;
   Command lastReply;
@@ -135,7 +138,7 @@ final class EngineModel {
   }
 
   private MemorySegment takeReply(int ring) {
-    MemorySegment into = Arena.ofAuto().allocate(1 << 20, 8);
+    MemorySegment into = Arena.ofAuto().allocate(4 << 20, 8);
     (ring == ChannelDescriptor.QUERY_REPLIES ? queryReader : publishReader).take(lastReply, into);
     return into;
   }
@@ -246,14 +249,15 @@ final class EngineModel {
   boolean step(Op op) {
     GrantState state = state(op);
     switch (state) {
-      case GRANTED -> move(op, GrantState.ACTIVE);
+      case GRANTED -> {
+        op.copied = false;
+        move(op, GrantState.ACTIVE);
+      }
       case ACTIVE -> {
         if (!op.copied) {
           copy(op);
         } else {
-          table.setEngineResult(op.slot, Status.OK, table.planEntries(op.slot), 1, 1);
-          move(op, GrantState.DRAINED);
-          table.markDirty(op.slot);
+          drain(op);
         }
       }
       case REAPED -> {
@@ -265,6 +269,13 @@ final class EngineModel {
       }
     }
     return true;
+  }
+
+  private void drain(Op op) {
+    table.setEngineResult(op.slot, Status.OK, op.entriesDone, 1, 1);
+    boolean more = GrantWord.part(table.wordAcquire(op.slot)) < table.parts(op.slot) - 1;
+    move(op, more ? GrantState.PART_DRAINED : GrantState.DRAINED);
+    table.markDirty(op.slot);
   }
 
   /** Cancels by the move that fits the state. */
@@ -279,7 +290,7 @@ final class EngineModel {
         move(op, GrantState.ACTIVE);
         drainCancelled(op);
       }
-      case ACTIVE -> drainCancelled(op);
+      case ACTIVE, PART_DRAINED -> drainCancelled(op);
       case null, default -> {}
     }
   }
@@ -313,6 +324,7 @@ final class EngineModel {
             "wrong bytes: key=" + key + ", found=" + copies.get(address) + ", address=" + address);
       }
       at += PlanEntry.BYTES;
+      op.entriesDone++;
     }
     op.copied = true;
   }
