@@ -40,7 +40,7 @@ public enum Status {
   COPY_FAILED(17),
   /** The session is over. */
   SESSION_ENDED(18),
-  /** The plan is larger than the plan bank. */
+  /** The operation has more blocks than one command can name. */
   PLAN_TOO_LARGE(19),
   /** A fault inside the Manager; its log has the cause. */
   INTERNAL(20);

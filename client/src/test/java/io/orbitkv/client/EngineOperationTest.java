@@ -191,6 +191,109 @@ class EngineOperationTest {
     assertThat(manager.session.freeSlots()).isEqualTo(GrantTable.RECORDS);
   }
 
+  /** Grants the part that follows a drained one. */
+  private void grantPart(EngineOperation operation, int part, int parts, int... pages) {
+    int slot = GrantWord.slotOf(operation.operationId());
+    plan(pages);
+    manager.table.setPlan(slot, 0, pages.length, parts);
+    long word = manager.table.wordAcquire(slot);
+    assertThat(manager.table.tryManagerMove(slot, word, GrantState.GRANTED, part)).isTrue();
+  }
+
+  @Test
+  void shouldRestorePartByPart() {
+    RestoreOperation operation = restore(false, Fence.done(), 3, 1, 4);
+    run(operation);
+    manager.move(operation.operationId(), GrantState.PREPARING);
+    grantPart(operation, 0, 2, 3, 1);
+    run(operation);
+    assertThat(manager.state(operation.operationId())).isEqualTo(GrantState.PART_DRAINED);
+    int slot = GrantWord.slotOf(operation.operationId());
+    assertThat(manager.table.entriesDone(slot)).isEqualTo(2);
+    assertThat(operation.isDone()).isFalse();
+    assertThat(operation.pagesFree()).isFalse();
+    assertThat(operation.layersDone()).as("layers that arrived in every page").isZero();
+    grantPart(operation, 1, 2, 4);
+    run(operation);
+    assertThat(operation.result().status()).isEqualTo(Status.OK);
+    assertThat(operation.layersDone()).isEqualTo(LAYERS);
+    assertThat(manager.table.entriesDone(slot)).isEqualTo(3);
+    assertThat(page(3)).isEqualTo(block(0, 0));
+    assertThat(page(1)).isEqualTo(block(1, 4096));
+    assertThat(page(4)).isEqualTo(block(0, 0));
+    assertPagesFree(3, 1, 4);
+  }
+
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void shouldStopBetweenParts(boolean sessionEnds) {
+    RestoreOperation operation = restore(false, Fence.done(), 3, 1);
+    run(operation);
+    manager.move(operation.operationId(), GrantState.PREPARING);
+    grantPart(operation, 0, 2, 3);
+    run(operation);
+    if (sessionEnds) {
+      manager.session.end("test");
+    } else {
+      operation.cancel(Status.CANCELLED, "test");
+    }
+    run(operation);
+    assertThat(manager.state(operation.operationId())).isEqualTo(GrantState.DRAINED);
+    assertThat(operation.result().status())
+        .isEqualTo(sessionEnds ? Status.SESSION_ENDED : Status.CANCELLED);
+    assertThat(operation.result().notDelivered().cardinality()).isEqualTo(1);
+    assertThat(operation.result().notDelivered().get(1)).isTrue();
+    assertPagesFree(3, 1);
+  }
+
+  @Test
+  void shouldEndWhenTheManagerReapsBetweenParts() {
+    RestoreOperation operation = restore(false, Fence.done(), 3, 1);
+    run(operation);
+    manager.move(operation.operationId(), GrantState.PREPARING);
+    grantPart(operation, 0, 2, 3);
+    run(operation);
+    manager.reap(operation.operationId(), Status.STOPPING, 0, 0, 0);
+    run(operation);
+    assertThat(operation.result().status()).isEqualTo(Status.STOPPING);
+    assertThat(operation.isSettled()).isTrue();
+  }
+
+  @Test
+  void shouldDrainALastPartThatLeavesBlocksOut() {
+    RestoreOperation operation = restore(false, Fence.done(), 3, 1, 4);
+    run(operation);
+    manager.move(operation.operationId(), GrantState.PREPARING);
+    grantPart(operation, 0, 2, 3);
+    run(operation);
+    grantPart(operation, 1, 2, 1);
+    run(operation);
+    assertThat(operation.result().status()).isEqualTo(Status.COPY_FAILED);
+    assertThat(operation.result().message()).contains("entries=1");
+  }
+
+  @Test
+  void shouldPublishPartByPart() {
+    PublishOperation operation = publish(6, 0, 2);
+    run(operation);
+    manager.move(operation.operationId(), GrantState.PREPARING);
+    grantPart(operation, 0, 2, 6);
+    run(operation);
+    assertThat(manager.state(operation.operationId())).isEqualTo(GrantState.PART_DRAINED);
+    assertThat(block(0, 0)).isEqualTo(page(6));
+    assertThat(operation.pagesFree()).isFalse();
+    grantPart(operation, 1, 2, 2); // what is held already is left out
+    run(operation);
+    assertThat(block(0, 0)).isEqualTo(page(2));
+    assertThat(operation.pagesFree()).isTrue();
+    assertThat(manager.table.entriesDone(GrantWord.slotOf(operation.operationId()))).isEqualTo(2);
+    manager.reap(operation.operationId(), Status.OK, 2, 1, 0);
+    manager.answerPublish(
+        operation.operationId(), PublishReply.STORED, PublishReply.HELD, PublishReply.STORED);
+    run(operation);
+    assertThat(operation.result().stored()).isEqualTo(2);
+  }
+
   @Test
   void shouldTouchOnlyTheBytesOfItsPages() {
     byte[] before = engine.toArray(ValueLayout.JAVA_BYTE);

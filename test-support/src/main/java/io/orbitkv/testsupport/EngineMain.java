@@ -51,16 +51,23 @@ import java.util.concurrent.CountDownLatch;
  * A failure is answered with {@code error=STATUS message}.
  */
 public final class EngineMain {
-  /** Bytes of a block. */
+  /** Bytes of a block of a usual engine. */
   public static final int BLOCK_BYTES = 64 << 10;
 
-  /** Pages of the engine. */
-  public static final int PAGES = 512;
+  /** Pages of a usual engine. */
+  static final int PAGES = 512;
+
+  /** Bytes of a block of an engine for large operations. */
+  static final int SMALL_BLOCK_BYTES = 512;
+
+  /** Pages of an engine for large operations. */
+  static final int MANY_PAGES = 70_000;
 
   private static final Duration BOUND = Duration.ofSeconds(30);
 
   private final PrintStream out = new PrintStream(System.out, true, StandardCharsets.UTF_8);
-  private final MemorySegment pages = Arena.global().allocate((long) PAGES * BLOCK_BYTES, 4096);
+  private final int blockBytes;
+  private final MemorySegment pages;
   private final EngineCache cache;
   private volatile CountDownLatch resume = new CountDownLatch(1);
   private volatile String pausePoint = "";
@@ -69,7 +76,10 @@ public final class EngineMain {
   private Thread background;
   private volatile String backgroundAnswer;
 
-  private EngineMain(Path socket, String instance, boolean reconnects) {
+  private EngineMain(
+      Path socket, String instance, boolean reconnects, int blockBytes, int pageCount) {
+    this.blockBytes = blockBytes;
+    pages = Arena.global().allocate((long) pageCount * blockBytes, 4096);
     ClientConfig config =
         ClientConfig.defaults()
             .withSocket(socket)
@@ -78,7 +88,7 @@ public final class EngineMain {
             .withTimeout(Duration.ofSeconds(5));
     RegistrationSpec spec =
         new RegistrationSpec(
-            state(), List.of(GroupSpec.contiguous(pages, BLOCK_BYTES, PAGES)), false);
+            state(), List.of(GroupSpec.contiguous(pages, blockBytes, pageCount)), false);
     cache = reconnects ? EngineCache.reconnecting(config, spec) : EngineCache.plain(config, spec);
     PausePoints.onReached(this::reached);
   }
@@ -99,9 +109,18 @@ public final class EngineMain {
         .build();
   }
 
-  /** Runs until its input ends. Arguments: socket, instance, and whether it connects again. */
+  /**
+   * Runs until its input ends. Arguments: socket, instance, whether it connects again, bytes of a
+   * block, pages.
+   */
   public static void main(String[] args) throws IOException {
-    EngineMain engine = new EngineMain(Path.of(args[0]), args[1], Boolean.parseBoolean(args[2]));
+    EngineMain engine =
+        new EngineMain(
+            Path.of(args[0]),
+            args[1],
+            Boolean.parseBoolean(args[2]),
+            Integer.parseInt(args[3]),
+            Integer.parseInt(args[4]));
     engine.out.println("ready");
     BufferedReader in =
         new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
@@ -204,15 +223,15 @@ public final class EngineMain {
   }
 
   private void fill(int page, long key) {
-    for (long i = 0; i < BLOCK_BYTES / 8; i++) {
-      pages.set(ValueLayout.JAVA_LONG, (long) page * BLOCK_BYTES + 8 * i, word(key, i));
+    for (long i = 0; i < blockBytes / 8; i++) {
+      pages.set(ValueLayout.JAVA_LONG, (long) page * blockBytes + 8 * i, word(key, i));
     }
   }
 
   private int wrongWords(int page, long key) {
     int wrong = 0;
-    for (long i = 0; i < BLOCK_BYTES / 8; i++) {
-      if (pages.get(ValueLayout.JAVA_LONG, (long) page * BLOCK_BYTES + 8 * i) != word(key, i)) {
+    for (long i = 0; i < blockBytes / 8; i++) {
+      if (pages.get(ValueLayout.JAVA_LONG, (long) page * blockBytes + 8 * i) != word(key, i)) {
         wrong++;
       }
     }
@@ -250,7 +269,7 @@ public final class EngineMain {
 
   private String restore() {
     int count = lease.blocks();
-    pages.asSlice(0, (long) count * BLOCK_BYTES).fill((byte) 0x5a);
+    pages.asSlice(0, (long) count * blockBytes).fill((byte) 0x5a);
     RestoreHandle handle = cache.restore(RestoreItem.of(lease, pageNumbers(count)));
     RestoreResult result = handle.await(BOUND);
     if (result == null) {

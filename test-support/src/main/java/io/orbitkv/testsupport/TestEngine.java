@@ -31,15 +31,21 @@ public final class TestEngine implements AutoCloseable {
 
   /** Starts an engine of the instance and waits until it has registered. */
   public static TestEngine start(Path socket, String instance) throws IOException {
-    return start(socket, instance, false);
+    return start(socket, instance, false, EngineMain.BLOCK_BYTES, EngineMain.PAGES);
   }
 
   /** Starts an engine that goes on without a Manager, and waits until it takes commands. */
   public static TestEngine startReconnecting(Path socket, String instance) throws IOException {
-    return start(socket, instance, true);
+    return start(socket, instance, true, EngineMain.BLOCK_BYTES, EngineMain.PAGES);
   }
 
-  private static TestEngine start(Path socket, String instance, boolean reconnects)
+  /** Starts an engine with 70,000 pages of 512 bytes, and waits until it has registered. */
+  public static TestEngine startWithManyPages(Path socket, String instance) throws IOException {
+    return start(socket, instance, false, EngineMain.SMALL_BLOCK_BYTES, EngineMain.MANY_PAGES);
+  }
+
+  private static TestEngine start(
+      Path socket, String instance, boolean reconnects, int blockBytes, int pages)
       throws IOException {
     Process process =
         new ProcessBuilder(
@@ -54,7 +60,9 @@ public final class TestEngine implements AutoCloseable {
                     EngineMain.class.getName(),
                     socket.toString(),
                     instance,
-                    Boolean.toString(reconnects)))
+                    Boolean.toString(reconnects),
+                    Integer.toString(blockBytes),
+                    Integer.toString(pages)))
             .redirectError(ProcessBuilder.Redirect.INHERIT)
             .start();
     TestEngine engine = new TestEngine(process);

@@ -2,7 +2,6 @@ package io.orbitkv.bench.replay;
 
 import io.orbitkv.bench.Engine;
 import io.orbitkv.bench.ManagerStatus;
-import io.orbitkv.channel.GrantTable;
 import io.orbitkv.channel.Protocol;
 import io.orbitkv.channel.Status;
 import io.orbitkv.client.BlockHashes;
@@ -69,8 +68,7 @@ public final class Replay {
   }
 
   private int pages() {
-    long most = Math.min(MAX_PAGE_BYTES / options.blockBytes(), GrantTable.MAX_PLAN_ENTRIES);
-    most = Math.min(most, Protocol.MAX_HASHES / 4);
+    long most = Math.min(MAX_PAGE_BYTES / options.blockBytes(), Protocol.MAX_HASHES / 4);
     return Math.toIntExact(Math.clamp(trace.longest(), 1, Math.max(1, most)));
   }
 
