@@ -1,10 +1,9 @@
 package io.orbitkv.client;
 
 import io.orbitkv.channel.ChannelDescriptor;
-import io.orbitkv.channel.Memory;
+import io.orbitkv.channel.SleepFlag;
 import io.orbitkv.linux.EventFd;
 import io.orbitkv.linux.Poll;
-import java.lang.invoke.VarHandle;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
@@ -251,11 +250,9 @@ final class CopyAgents implements WakeUps {
 
   private void announce(boolean baton, int value) {
     if (baton) {
-      Memory.putIntVolatile(
-          session.channel(), ChannelDescriptor.RESTORE_SLEEPS_OFFSET, value); // SYNC: sleeps
+      SleepFlag.set(session.channel(), ChannelDescriptor.RESTORE_SLEEPS_OFFSET, value);
     }
-    Memory.putIntVolatile(
-        session.channel(), ChannelDescriptor.PUBLISH_SLEEPS_OFFSET, value); // SYNC: sleeps
-    VarHandle.fullFence(); // the re-check reads what came before the Manager's look
+    SleepFlag.set(session.channel(), ChannelDescriptor.PUBLISH_SLEEPS_OFFSET, value);
+    SleepFlag.fence(); // the re-check reads what came before the Manager's look
   }
 }

@@ -11,10 +11,10 @@ import io.orbitkv.channel.Opcode;
 import io.orbitkv.channel.Protocol;
 import io.orbitkv.channel.ProtocolException;
 import io.orbitkv.channel.PublishReply;
+import io.orbitkv.channel.SleepFlag;
 import io.orbitkv.channel.Status;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.lang.invoke.VarHandle;
 import java.util.concurrent.atomic.AtomicLongArray;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import java.util.concurrent.locks.ReentrantLock;
@@ -135,8 +135,8 @@ final class EngineSession {
 
   /** Wakes the Manager if it sleeps; what was written before is visible to its re-check. */
   void wakeManager() {
-    VarHandle.fullFence(); // SYNC: manager sleeps
-    if (Memory.getIntVolatile(channel, ChannelDescriptor.MANAGER_SLEEPS_OFFSET) != 0) {
+    SleepFlag.fence();
+    if (SleepFlag.isAnnounced(channel, ChannelDescriptor.MANAGER_SLEEPS_OFFSET)) {
       managerWake.run();
     }
   }

@@ -7,15 +7,14 @@ import io.orbitkv.channel.CommandRing;
 import io.orbitkv.channel.GrantWord;
 import io.orbitkv.channel.LookupReply;
 import io.orbitkv.channel.LookupRequest;
-import io.orbitkv.channel.Memory;
 import io.orbitkv.channel.Opcode;
 import io.orbitkv.channel.Protocol;
 import io.orbitkv.channel.ProtocolException;
+import io.orbitkv.channel.SleepFlag;
 import io.orbitkv.channel.Status;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.lang.invoke.VarHandle;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
@@ -289,14 +288,13 @@ final class QueryCalls {
 
   private void sleep(int timeoutMs) {
     MemorySegment channel = session.channel();
-    Memory.putIntVolatile(channel, ChannelDescriptor.RESTORE_SLEEPS_OFFSET, 1); // SYNC: sleeps
-    VarHandle.fullFence(); // the re-check reads what came before the Manager's look
+    SleepFlag.announce(channel, ChannelDescriptor.RESTORE_SLEEPS_OFFSET);
     try {
       if (!replies.hasNext() && !session.isOver()) {
         wakeUps.awaitRestore(timeoutMs);
       }
     } finally {
-      Memory.putIntVolatile(channel, ChannelDescriptor.RESTORE_SLEEPS_OFFSET, 0);
+      SleepFlag.withdraw(channel, ChannelDescriptor.RESTORE_SLEEPS_OFFSET);
     }
     if (!session.isIdle()) {
       wakeUps.kickAgents(); // the signal may have meant a restore

@@ -3,9 +3,9 @@ package io.orbitkv.manager;
 import io.orbitkv.channel.ByteRing;
 import io.orbitkv.channel.ChannelDescriptor;
 import io.orbitkv.channel.Command;
-import io.orbitkv.channel.Memory;
 import io.orbitkv.channel.Protocol;
 import io.orbitkv.channel.ProtocolException;
+import io.orbitkv.channel.SleepFlag;
 import io.orbitkv.core.CacheCore;
 import io.orbitkv.core.CoreConfig;
 import io.orbitkv.core.CoreOutput;
@@ -15,7 +15,6 @@ import io.orbitkv.linux.EventFd;
 import io.orbitkv.linux.Signaller;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.lang.invoke.VarHandle;
 import java.util.Arrays;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentLinkedQueue;
@@ -438,7 +437,7 @@ final class ControlAgent implements CoreOutput, AutoCloseable {
     if ((restoreWakes | publishWakes) == 0) {
       return;
     }
-    VarHandle.fullFence(); // what was written must be visible before the announcements are read
+    SleepFlag.fence(); // what was written must be visible before the announcements are read
     for (; restoreWakes != 0; restoreWakes &= restoreWakes - 1) {
       ControlledSession session = bySlot[Long.numberOfTrailingZeros(restoreWakes)];
       if (session != null && sleeps(session, ChannelDescriptor.RESTORE_SLEEPS_OFFSET)) {
@@ -454,7 +453,7 @@ final class ControlAgent implements CoreOutput, AutoCloseable {
   }
 
   private static boolean sleeps(ControlledSession session, long announcement) {
-    return Memory.getIntVolatile(session.channel, announcement) != 0;
+    return SleepFlag.isAnnounced(session.channel, announcement);
   }
 
   private void remove(ControlledSession session) {
@@ -474,7 +473,7 @@ final class ControlAgent implements CoreOutput, AutoCloseable {
     for (ControlledSession session : live) {
       session.announceSleep(1);
     }
-    VarHandle.fullFence(); // the announcements must be visible before the last look
+    SleepFlag.fence(); // the announcements must be visible before the last look
     boolean woken = doWork(System.nanoTime()) > 0 || !running;
     if (!woken) {
       woken = await(sleepMs());

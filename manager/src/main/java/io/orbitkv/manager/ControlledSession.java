@@ -6,6 +6,7 @@ import io.orbitkv.channel.CommandRing;
 import io.orbitkv.channel.GrantTable;
 import io.orbitkv.channel.Memory;
 import io.orbitkv.channel.ProtocolException;
+import io.orbitkv.channel.SleepFlag;
 import io.orbitkv.linux.Signaller;
 import java.lang.foreign.MemorySegment;
 import java.util.HashMap;
@@ -61,7 +62,7 @@ final class ControlledSession {
   }
 
   void announceSleep(int sleeps) {
-    Memory.putIntVolatile(channel, ChannelDescriptor.MANAGER_SLEEPS_OFFSET, sleeps);
+    SleepFlag.set(channel, ChannelDescriptor.MANAGER_SLEEPS_OFFSET, sleeps);
   }
 
   /** Takes no more commands, says so in the channel, and ends the socket. */
