@@ -27,7 +27,7 @@ from orbitkv import (
 )
 from orbitkv._memory import CHARGES
 from orbitkv.tensors import HostStorage
-from support import BOUND, Engine, ManagerProcess, eventually, hashes, run_python, state
+from support import BOUND, ROOT, Engine, ManagerProcess, eventually, hashes, run_python, state
 from test_memory import Movable
 
 
@@ -449,6 +449,14 @@ def test_should_refuse_calls_after_close(shared_manager: ManagerProcess) -> None
     assert not client.is_connected
     with pytest.raises(OrbitKVError, match="client is closed"):
         client.lookup(bytes(32), hashes(1))
+
+
+def test_should_run_the_example_of_the_documentation(shared_manager: ManagerProcess) -> None:
+    page = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
+    example = page.split("```python\n")[1].split("```")[0]
+    result = run_python(example, ORBITKV_SOCKET=str(shared_manager.socket))
+    assert result.returncode == 0, result
+    assert result.stdout.startswith("RestoreStatus(done=True, success=True"), result
 
 
 def test_should_refuse_namespaces_of_another_length(client: CacheManagerClient) -> None:
