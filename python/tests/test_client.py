@@ -135,9 +135,10 @@ def test_should_share_blocks_between_layouts_of_one_block_format(client: CacheMa
 def test_should_begin_only_behind_its_fence(client: CacheManagerClient) -> None:
     engine = Engine()
     registration = engine.register(client)
+    save(registration, engine, hashes(1, "first"))  # what follows takes no time but for its fence
     fence = client.fence()
     handle = registration.save(SaveItem(hashes(1), (3,)), fence=fence)
-    assert not handle.wait_save(0.05).done
+    assert not handle.wait_save(0.5).done
     assert handle.poll().status == "PENDING"
 
     engine.fill(3, 42)

@@ -25,14 +25,12 @@ def test_should_start_nothing_at_import() -> None:
 
 
 def test_should_leave_signals_to_the_engine(shared_manager: ManagerProcess) -> None:
-    code = CONNECT + (
-        "import signal\n"
-        "def caught(number, frame):\n    print('caught', number, flush=True)\n"
-        "    sys.exit(3)\n"
+    code = (
+        "import signal, sys\n"
+        "def caught(number, frame):\n    print('caught', number, flush=True)\n    sys.exit(3)\n"
         "signal.signal(signal.SIGTERM, caught)\n"
-        "client.health()\nos.kill(os.getpid(), signal.SIGTERM)\n"
-        "import time\ntime.sleep(20)\n"
     )
+    code += CONNECT + "client.health()\nos.kill(os.getpid(), signal.SIGTERM)\nimport time\ntime.sleep(100)\n"
     result = run_python(code, str(shared_manager.socket))
     assert (result.returncode, result.stdout) == (3, "caught 15\n"), result
 
@@ -45,6 +43,15 @@ def test_should_end_with_all_open(shared_manager: ManagerProcess) -> None:
     )
     result = run_python(code, str(shared_manager.socket))
     assert (result.returncode, result.stdout, result.stderr) == (0, "end\n", ""), result
+
+
+def test_should_close_before_the_virtual_machine_ends(shared_manager: ManagerProcess) -> None:
+    code = (
+        "import atexit\n"  # handlers run in reverse order: this one last
+        "atexit.register(lambda: print('connected', client.is_connected))\n"
+    )
+    result = run_python(code + CONNECT + "Engine().register(client)\n", str(shared_manager.socket))
+    assert (result.stdout, result.stderr) == ("connected False\n", ""), result
 
 
 def test_should_keep_tensors_that_nobody_else_holds(shared_manager: ManagerProcess) -> None:

@@ -49,6 +49,10 @@ def test_should_order_the_parts_of_a_page_as_the_layout_does() -> None:
     _, tensors = strided("LHBNC")
     memory = layer_memory("x", Facts.of(tensors[0]), layout_of("LHBNC"), B)
     assert memory.segments == tuple((h * B * N * C * ITEM, N * C * ITEM) for h in range(H))
+    of_two = layer_memory("x", Facts.of(tensors[0]), layout_of("LHBNC"), B // 2)
+    assert of_two.segments == tuple(
+        (row * N * C * ITEM + h * B * N * C * ITEM, N * C * ITEM) for row in range(2) for h in range(H)
+    )
 
 
 def test_should_take_several_rows_as_one_block() -> None:
