@@ -11,6 +11,7 @@ public final class Errno {
   public static final int ENOENT = 2;
   public static final int ESRCH = 3;
   public static final int EINTR = 4;
+  public static final int EIO = 5;
   public static final int EBADF = 9;
   public static final int EAGAIN = 11;
   public static final int ENOMEM = 12;
@@ -21,6 +22,8 @@ public final class Errno {
   public static final int EMFILE = 24;
   public static final int ENOSPC = 28;
   public static final int EPIPE = 32;
+  public static final int ENOSYS = 38;
+  public static final int EOPNOTSUPP = 95;
   public static final int EMSGSIZE = 90;
   public static final int ENOPROTOOPT = 92;
   public static final int EADDRINUSE = 98;
@@ -38,7 +41,7 @@ public final class Errno {
       case ENOENT -> "ENOENT";
       case ESRCH -> "ESRCH";
       case EINTR -> "EINTR";
-      case 5 -> "EIO";
+      case EIO -> "EIO";
       case 6 -> "ENXIO";
       case EBADF -> "EBADF";
       case EAGAIN -> "EAGAIN";
@@ -65,14 +68,14 @@ public final class Errno {
     return switch (errno) {
       case EPIPE -> "EPIPE";
       case 36 -> "ENAMETOOLONG";
-      case 38 -> "ENOSYS";
+      case ENOSYS -> "ENOSYS";
       case 40 -> "ELOOP";
       case 61 -> "ENODATA";
       case 88 -> "ENOTSOCK";
       case EMSGSIZE -> "EMSGSIZE";
       case 91 -> "EPROTOTYPE";
       case ENOPROTOOPT -> "ENOPROTOOPT";
-      case 95 -> "EOPNOTSUPP";
+      case EOPNOTSUPP -> "EOPNOTSUPP";
       case EADDRINUSE -> "EADDRINUSE";
       case ECONNABORTED -> "ECONNABORTED";
       case ECONNRESET -> "ECONNRESET";

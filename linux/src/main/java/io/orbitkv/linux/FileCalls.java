@@ -18,6 +18,7 @@ final class FileCalls {
   static final int O_NONBLOCK = 0x800;
   static final int O_NOFOLLOW = isAarch64() ? 0x8000 : 0x20000;
   static final int O_CLOEXEC = 0x80000;
+  static final int O_DIRECT = isAarch64() ? 0x10000 : 0x4000;
   static final int F_GETFL = 3;
   static final int F_SETFL = 4;
   static final int LOCK_EX = 2;

@@ -40,7 +40,12 @@ final class MemoryCalls {
 
   /** Maps at an address of the kernel's choice, from the start of the file; −1 as its address. */
   static MemorySegment mmap(long byteSize, int protection, int flags, int fd) {
-    return MemorySegment.ofAddress(MMAP.call(0, byteSize, protection, flags, fd, 0));
+    return mmap(byteSize, protection, flags, fd, 0);
+  }
+
+  /** As {@link #mmap(long, int, int, int)}, from an offset of the file. */
+  static MemorySegment mmap(long byteSize, int protection, int flags, int fd, long offset) {
+    return MemorySegment.ofAddress(MMAP.call(0, byteSize, protection, flags, fd, offset));
   }
 
   static int munmap(MemorySegment start, long byteSize) {

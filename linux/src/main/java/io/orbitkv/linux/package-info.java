@@ -20,6 +20,10 @@
  * tells when a process ends; {@link io.orbitkv.linux.Poll} waits on a few descriptors, {@link
  * io.orbitkv.linux.Epoll} on many. Every wait has a bound in milliseconds.
  *
+ * <p><b>Storage.</b> {@link io.orbitkv.linux.DirectFile} is a preallocated file that is read and
+ * written past the page cache, either by the calling thread or through an {@link
+ * io.orbitkv.linux.IoUring}.
+ *
  * <p><b>Processes.</b> {@link io.orbitkv.linux.Ids}, {@link io.orbitkv.linux.Affinity}, {@link
  * io.orbitkv.linux.CpuClock}.
  *
