@@ -34,9 +34,10 @@ class ModuleArrowsTest {
     "core,        channel",
     "device,      linux",
     "client,      channel device linux",
-    "manager,     core channel device linux",
-    "bench,       manager client channel linux",
-    "app,         bench manager client core device channel linux",
+    "storage,     core linux",
+    "manager,     storage core channel device linux",
+    "bench,       manager client storage core channel linux",
+    "app,         bench manager client storage core device channel linux",
   })
   void shouldUseOnlyModulesBelow(String module, String used) {
     Stream<String> below = Arrays.stream(used.split(" ")).filter(name -> !name.isEmpty());
@@ -67,6 +68,7 @@ class ModuleArrowsTest {
             "device",
             "linux",
             "manager",
+            "storage",
             "testsupport");
   }
 
@@ -83,7 +85,8 @@ class ModuleArrowsTest {
   void shouldKeepProtobufToLifecycleFrames() {
     noClasses()
         .that()
-        .resideInAnyPackage("io.orbitkv.core..", "io.orbitkv.linux..", "io.orbitkv.device..")
+        .resideInAnyPackage(
+            "io.orbitkv.core..", "io.orbitkv.linux..", "io.orbitkv.device..", "io.orbitkv.storage..")
         .should()
         .dependOnClassesThat()
         .resideInAnyPackage("com.google.protobuf..")
@@ -94,7 +97,8 @@ class ModuleArrowsTest {
   void shouldUseOnlyJdkBelowManager() {
     classes()
         .that()
-        .resideInAnyPackage("io.orbitkv.linux..", "io.orbitkv.device..", "io.orbitkv.core..")
+        .resideInAnyPackage(
+            "io.orbitkv.linux..", "io.orbitkv.device..", "io.orbitkv.core..", "io.orbitkv.storage..")
         .should()
         .onlyDependOnClassesThat()
         .resideInAnyPackage("java..", "io.orbitkv..")
