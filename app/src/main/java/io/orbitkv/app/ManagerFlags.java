@@ -1,7 +1,10 @@
 package io.orbitkv.app;
 
+import io.orbitkv.core.SsdConfig;
 import io.orbitkv.linux.MemoryFacts;
 import io.orbitkv.manager.ManagerConfig;
+import io.orbitkv.manager.SsdOptions;
+import io.orbitkv.storage.SsdStore;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.nio.file.Path;
@@ -104,6 +107,52 @@ final class ManagerFlags {
           "Most time that an end waits for copies in progress. Default: 10.",
           10);
 
+  private final OptionSpec ssdCachePath =
+      add(
+          "--ssd-cache-path",
+          option ->
+              option
+                  .type(List.class)
+                  .auxiliaryTypes(Path.class)
+                  .splitRegex(",")
+                  .paramLabel("DIR")
+                  .description(
+                      "Directory for a file of the SSD tier; may be repeated. Default: none."));
+
+  private final OptionSpec ssdCacheCapacity =
+      size("--ssd-cache-capacity", "Size of the file in each such directory.");
+
+  private final OptionSpec ssdBackend =
+      add(
+          "--ssd-backend",
+          option ->
+              option
+                  .type(SsdStore.Backend.class)
+                  .paramLabel("BACKEND")
+                  .defaultValue(SsdStore.Backend.AUTO.name())
+                  .description(
+                      "auto, uring or pread: how the SSD tier moves bytes. Default: auto."));
+
+  private final OptionSpec ssdWritePolicy =
+      add(
+          "--ssd-write-policy",
+          option ->
+              option
+                  .type(SsdConfig.WritePolicy.class)
+                  .paramLabel("POLICY")
+                  .defaultValue(SsdConfig.WritePolicy.ALL.name())
+                  .description(
+                      "all: each block is written; reuse: those used after their publish."
+                          + " Default: all."));
+
+  private final OptionSpec ssdWriteBudget =
+      size("--ssd-write-budget", "Most bytes written to the SSD tier a day. Default: no limit.");
+
+  private final OptionSpec ssdCacheReset =
+      flag(
+          "--ssd-cache-reset",
+          "Make SSD files anew that are of another format, another capacity or damaged.");
+
   private final OptionSpec stopWithStdin = hidden("--stop-with-stdin");
   private final OptionSpec exitWhenReady = hidden("--exit-when-ready");
 
@@ -175,7 +224,27 @@ final class ManagerFlags {
         .hugePages(isSet(useHugepages))
         .allowedUids(allowUid.getValue() == null ? Set.of() : allowUid.getValue())
         .drainTimeout(Duration.ofSeconds(drainTimeout.<Integer>getValue()))
+        .ssd(ssd())
         .build();
+  }
+
+  /** The SSD tier, or null when no directory is named. */
+  private SsdOptions ssd() {
+    List<Path> paths = ssdCachePath.getValue();
+    if (paths == null || paths.isEmpty()) {
+      if (ssdCacheCapacity.getValue() != null) {
+        throw new IllegalArgumentException(
+            "--ssd-cache-capacity needs a directory: --ssd-cache-path is missing");
+      }
+      return null;
+    }
+    return new SsdOptions(
+        paths,
+        bytes(ssdCacheCapacity),
+        ssdBackend.getValue(),
+        ssdWritePolicy.getValue(),
+        bytes(ssdWriteBudget),
+        isSet(ssdCacheReset));
   }
 
   private long poolBytes() throws IOException {

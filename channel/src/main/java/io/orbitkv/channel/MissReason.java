@@ -15,7 +15,9 @@ public enum MissReason {
   /** It was removed by a clear. */
   CLEARED(5),
   /** It is there, but a budget for leased bytes is used up. */
-  BUDGET(6);
+  BUDGET(6),
+  /** A slower tier has it but does not deliver it now, or its copy there is damaged. */
+  TIER(7);
 
   private static final MissReason[] BY_CODE = values();
 

@@ -17,7 +17,8 @@ import java.lang.foreign.MemorySegment;
  *     44      4  crc32c
  *     48      8  allocation  allocation id
  *     56      4  slab
- *     60      4  slot        bits 0-23; bits 24-31 are the state, {@link #UNSEALED} or {@link #RESIDENT}
+ *     60      4  slot        bits 0-23; bits 24-27 are the state, {@link #UNSEALED} or {@link
+ *                            #RESIDENT}; bits 28-31 are marks of a resident row
  * </pre>
  *
  * The table grows by linear hashing, two buckets an insertion, so no step ever rehashes it whole.
@@ -35,6 +36,12 @@ final class BlockIndex {
   /** State of a row that lookups find. */
   static final int RESIDENT = 2;
 
+  /** Mark: the SSD tier has looked at the row and need not do so again. */
+  static final int SSD_KNOWN = 1 << 28;
+
+  /** Mark: the row was loaded, and is pinned until somebody leases it. */
+  static final int HELD_LOAD = 1 << 29;
+
   private static final long SPACE = 32;
   private static final long NEXT = 36;
   private static final long PINS = 40;
@@ -44,6 +51,7 @@ final class BlockIndex {
   private static final long SLOT = 60;
   private static final int SLOT_MASK = 0xff_ffff;
   private static final int STATE_SHIFT = 24;
+  private static final int STATE_MASK = 15;
   private static final int FIRST_BUCKETS = 1024;
   private static final int BATCH = 128;
 
@@ -115,7 +123,7 @@ final class BlockIndex {
     Memory.putInt(rows, at + SLOT, slot | UNSEALED << STATE_SHIFT);
   }
 
-  private static long hashWord(MemorySegment data, long hash, int hashBytes, int word) {
+  static long hashWord(MemorySegment data, long hash, int hashBytes, int word) {
     int left = hashBytes - 8 * word;
     if (left >= 8) {
       return Memory.getLong(data, hash + 8L * word);
@@ -138,7 +146,8 @@ final class BlockIndex {
     return h ^ h >>> 29;
   }
 
-  private static long mix(MemorySegment data, long hash, int hashBytes, int space) {
+  /** Spreads the bits of a key that is not in a row. */
+  static long mix(MemorySegment data, long hash, int hashBytes, int space) {
     return mix(
         hashWord(data, hash, hashBytes, 0),
         hashWord(data, hash, hashBytes, 1),
@@ -321,7 +330,31 @@ final class BlockIndex {
   }
 
   int state(int row) {
-    return Memory.getInt(rows, at(row) + SLOT) >>> STATE_SHIFT;
+    return Memory.getInt(rows, at(row) + SLOT) >>> STATE_SHIFT & STATE_MASK;
+  }
+
+  /** True when a resident row has the mark. */
+  boolean hasMark(int row, int mark) {
+    return (Memory.getInt(rows, at(row) + SLOT) & mark) != 0;
+  }
+
+  /** Sets a mark of a resident row. */
+  void setMark(int row, int mark) {
+    Memory.putInt(rows, at(row) + SLOT, Memory.getInt(rows, at(row) + SLOT) | mark);
+  }
+
+  /** Clears a mark. */
+  void clearMark(int row, int mark) {
+    Memory.putInt(rows, at(row) + SLOT, Memory.getInt(rows, at(row) + SLOT) & ~mark);
+  }
+
+  /** Memory in which {@link #hashAt} finds the hash of a row, 32 bytes with zeros behind it. */
+  MemorySegment hashes() {
+    return rows;
+  }
+
+  static long hashAt(int row) {
+    return at(row);
   }
 
   int space(int row) {

@@ -24,6 +24,8 @@ final class BlockStore {
   private BlockPool.SizeClass coldestFor;
   private int coldest;
 
+  private SsdTier ssd; // null without one
+
   private long pinnedRows;
   private long pinRefs;
   private long unsealed;
@@ -39,6 +41,11 @@ final class BlockStore {
     this.index = new BlockIndex(maxRows, config.memory());
     this.policy = new ChainLru(maxRows, config.memory(), index);
     this.history = new MissHistory(config.memory());
+  }
+
+  /** Tells the SSD tier of what is sealed from now on. */
+  void setSsd(SsdTier tier) {
+    ssd = tier;
   }
 
   /** Begins an operation: everything it uses is newer than all before. */
@@ -104,8 +111,9 @@ final class BlockStore {
   }
 
   private void evict(int row) {
-    int slotBytes = sizeOf(row).slotBytes;
-    history.record(index.digest(row), index.space(row), MissReason.EVICTED);
+    Namespaces.Space space = spaceOf(row);
+    int slotBytes = space.size.slotBytes;
+    noteMiss(index.digest(row), space, MissReason.EVICTED);
     withdraw(row);
     free(row);
     evictions++;
@@ -117,6 +125,7 @@ final class BlockStore {
     policy.removed(row, size.index);
     index.remove(row);
     residentBytes -= size.slotBytes;
+    namespaces.space(index.space(row)).residentBlocks--;
   }
 
   private void free(int row) {
@@ -144,6 +153,74 @@ final class BlockStore {
   /** Why a block is missing; {@code spaceId} is -1 for a space that nobody registered. */
   MissReason missReason(int spaceId, MemorySegment data, long hash, int hashBytes) {
     return history.reason(BlockIndex.digest(data, hash, hashBytes), spaceId);
+  }
+
+  /** Notes why a block is missing from now on; of a cleared space, that it was cleared. */
+  void noteMiss(long digest, Namespaces.Space space, MissReason reason) {
+    Namespaces.Space living = space;
+    while (living.isCleared()) {
+      living = living.successor;
+    }
+    history.record(digest, living.id, living == space ? reason : MissReason.CLEARED);
+  }
+
+  /** Gives up a resident row whose bytes are not what was published, unless it is in use. */
+  void discard(int row) {
+    if (isResident(row) && index.pins(row) == 0) {
+      evict(row);
+    }
+  }
+
+  /**
+   * Evicts rows of cleared spaces that are not in use.
+   *
+   * @param from first row to look at
+   * @param count most rows to look at
+   * @return rows that are still in use
+   */
+  int sweep(int from, int count) {
+    int left = 0;
+    int end = Math.min(index.highWater(), from + count);
+    for (int row = from; row < end; row++) {
+      if (isResident(row) && spaceOf(row).isCleared()) {
+        if (index.pins(row) == 0) {
+          evict(row);
+        } else {
+          left++;
+        }
+      }
+    }
+    return left;
+  }
+
+  /** Rows below this were in use once. */
+  int rowEnd() {
+    return index.highWater();
+  }
+
+  boolean isResident(int row) {
+    return index.state(row) == BlockIndex.RESIDENT;
+  }
+
+  boolean hasMark(int row, int mark) {
+    return index.hasMark(row, mark);
+  }
+
+  void setMark(int row, int mark) {
+    index.setMark(row, mark);
+  }
+
+  void clearMark(int row, int mark) {
+    index.clearMark(row, mark);
+  }
+
+  /** Memory of the rows' hashes; see {@link BlockIndex#hashAt}. */
+  MemorySegment hashes() {
+    return index.hashes();
+  }
+
+  Namespaces.Space space(int id) {
+    return namespaces.space(id);
   }
 
   /** Notes that a block could not be stored. */
@@ -176,6 +253,13 @@ final class BlockStore {
     }
   }
 
+  /** Notes that a resident block was published again. */
+  void noteReuse(int row) {
+    if (ssd != null) {
+      ssd.reused(row);
+    }
+  }
+
   /** Notes a use of one resident row. */
   void touchOne(int row) {
     policy.touched(row, sizeOf(row).index, now);
@@ -189,19 +273,36 @@ final class BlockStore {
    * @param parent resident row before it in its chain, or -1
    */
   boolean seal(int row, int parent) {
+    if (!admit(row, parent)) {
+      return false;
+    }
+    insertions++;
+    if (ssd != null) {
+      ssd.sealed(row);
+    }
+    return true;
+  }
+
+  /** As {@link #seal}, for a block that came from another tier. */
+  boolean sealLoaded(int row, int parent) {
+    return admit(row, parent);
+  }
+
+  private boolean admit(int row, int parent) {
     unpin(row);
     unsealed--;
-    if (index.findSame(row) >= 0) {
+    Namespaces.Space space = spaceOf(row);
+    if (space.isCleared() || index.findSame(row) >= 0) {
       free(row);
       return false;
     }
-    BlockPool.SizeClass size = sizeOf(row);
+    BlockPool.SizeClass size = space.size;
     index.insert(row);
     policy.added(row, size.index, parent, now);
     pool.touch(index.slab(row), now);
     history.record(index.digest(row), index.space(row), MissReason.NONE);
     residentBytes += size.slotBytes;
-    insertions++;
+    space.residentBlocks++;
     return true;
   }
 

@@ -20,6 +20,8 @@ import java.util.Map;
  * out through {@link CoreOutput}. Times are nanoseconds of one monotonic clock.
  */
 public final class CacheCore {
+  private static final int SWEEP_ROWS_A_TICK = 8192;
+
   private final CoreOutput output;
   private final long epochLow;
   private final IntArrays arrays = new IntArrays();
@@ -29,11 +31,15 @@ public final class CacheCore {
   private final Registrations registrations = new Registrations();
   private final Operations operations;
   private final Lookups lookups;
+  private final SsdTier ssd; // null without one
   private final Map<String, Instance> instances = new HashMap<>();
   private final Session[] sessions = new Session[Protocol.MAX_SESSIONS];
   private final boolean[] reserved = new boolean[Protocol.MAX_SESSIONS];
   private final Command reply = new Command();
   private long violations;
+  private boolean sweeping;
+  private int sweepRow;
+  private int sweepLeft;
 
   /**
    * Creates a core with an empty pool.
@@ -41,12 +47,26 @@ public final class CacheCore {
    * @param epochLow low half of the Manager epoch; commands of another one are refused
    */
   public CacheCore(CoreConfig config, long epochLow, CoreOutput output) {
+    this(config, epochLow, output, null, null);
+  }
+
+  /**
+   * Creates a core with an SSD tier.
+   *
+   * @param ssdConfig null for none
+   * @param port its files
+   */
+  public CacheCore(
+      CoreConfig config, long epochLow, CoreOutput output, SsdConfig ssdConfig, SsdPort port) {
     this.output = output;
     this.epochLow = epochLow;
     this.store = new BlockStore(config, namespaces);
+    this.ssd =
+        ssdConfig == null ? null : new SsdTier(ssdConfig, port, store, namespaces, config.memory());
+    this.store.setSsd(ssd);
     this.leases = new Leases(config, store, arrays);
     this.operations = new Operations(config, store, leases, arrays, output, this::operationSettled);
-    this.lookups = new Lookups(config, store, leases, namespaces, arrays, output);
+    this.lookups = new Lookups(config, store, leases, namespaces, arrays, output, ssd);
   }
 
   // ---- sessions ----
@@ -356,12 +376,120 @@ public final class CacheCore {
     return work;
   }
 
+  // ---- SSD tier ----
+
+  /** Takes in what the files hold; before the first command. */
+  public SsdRecovery ssdRecovery() {
+    return ssd;
+  }
+
+  /**
+   * A request to the {@link SsdPort} is done.
+   *
+   * @param result one of the port's results
+   */
+  public void ssdCompleted(int request, int result, long nowNs) {
+    ssd.completed(request, result, nowNs);
+  }
+
+  /**
+   * Goes on with what waits in the SSD tier, for a bounded time; returns how much work was done.
+   */
+  public int ssdStep(long nowNs) {
+    return ssd.step(nowNs);
+  }
+
+  /** True while the SSD tier has work that no completion will announce. */
+  public boolean ssdIsBusy() {
+    return ssd != null && ssd.isBusy();
+  }
+
+  /** Wants what is resident on SSD, for a stop. */
+  public void beginSsdFlush() {
+    ssd.beginFlush();
+  }
+
+  /** True once everything that was wanted is on SSD. */
+  public boolean isSsdFlushed() {
+    return ssd.isFlushed();
+  }
+
+  // ---- clear ----
+
+  /** What a clear took away: blocks that lookups found. */
+  public record Cleared(
+      int namespaces, long dramBlocks, long dramBytes, long ssdBlocks, long ssdBytes) {}
+
+  /**
+   * Removes a namespace, or everything, from every tier: at once no lookup finds its blocks, and
+   * publishes and loads in progress store nothing. Leases in use stay valid.
+   *
+   * @param digest the namespace; null for every one
+   * @throws CoreException when the former clear is not on disk yet
+   */
+  public Cleared clear(byte[] digest, long nowNs) {
+    if (!areClearsDurable()) {
+      throw new CoreException(Status.LIMIT, "the former clear is still being written to SSD");
+    }
+    MemorySegment wanted = digest == null ? null : MemorySegment.ofArray(digest);
+    List<Namespaces.Namespace> meant =
+        digest == null ? namespaces.all() : namespacesWith(namespaces.find(wanted, 0));
+    long dramBlocks = 0;
+    long dramBytes = 0;
+    long ssdBlocks = 0;
+    long ssdBytes = 0;
+    for (Namespaces.Namespace namespace : meant) {
+      for (Namespaces.Space space : namespace.spaces) {
+        if (space != null) {
+          dramBlocks += space.residentBlocks;
+          dramBytes += space.residentBlocks * space.size.slotBytes;
+          ssdBlocks += space.ssdBlocks;
+          ssdBytes += space.ssdBlocks * space.blockBytes;
+        }
+      }
+      namespaces.clear(namespace);
+    }
+    sweepRow = 0;
+    sweepLeft = 0;
+    sweeping = true;
+    if (ssd != null) {
+      ssd.clear(wanted, nowNs);
+    }
+    return new Cleared(meant.size(), dramBlocks, dramBytes, ssdBlocks, ssdBytes);
+  }
+
+  private static List<Namespaces.Namespace> namespacesWith(Namespaces.Namespace one) {
+    return one == null ? List.of() : List.of(one);
+  }
+
+  /** True once a clear would outlive the process. */
+  public boolean areClearsDurable() {
+    return ssd == null || ssd.areClearsDurable();
+  }
+
+  /** Frees a bounded part of what was cleared; what is in use is looked at again. */
+  private void sweep() {
+    sweepLeft += store.sweep(sweepRow, SWEEP_ROWS_A_TICK);
+    sweepRow += SWEEP_ROWS_A_TICK;
+    if (sweepRow >= store.rowEnd()) {
+      sweeping = sweepLeft > 0;
+      sweepRow = 0;
+      sweepLeft = 0;
+    }
+  }
+
   // ---- time and stop ----
 
   /** Lets time pass: leases that have become too old end, old queries are forgotten. */
   public void tick(long nowNs) {
     leases.expire(nowNs);
     leases.expireQueries(sessions, nowNs);
+    if (ssd != null) {
+      ssd.tick(nowNs);
+    }
+    if (sweeping) {
+      sweep();
+    }
   }
 
   /** Closes admission: nothing more is claimed or granted. */
@@ -430,7 +558,7 @@ public final class CacheCore {
         open,
         lines.size() - open,
         registrations.live(),
-        store.metadataBytes(),
+        store.metadataBytes() + (ssd == null ? 0 : ssd.metadataBytes()),
         lookups.lookups,
         lookups.blocks,
         lookups.hits,
@@ -448,7 +576,8 @@ public final class CacheCore {
         operations.failed,
         operations.stale,
         violations,
-        List.copyOf(lines));
+        List.copyOf(lines),
+        ssd == null ? null : ssd.stats(nowNs));
   }
 
   private long retainedBytes() {

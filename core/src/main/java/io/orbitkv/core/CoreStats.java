@@ -43,6 +43,7 @@ import java.util.List;
  * @param staleCommandsTotal commands of an earlier generation, dropped
  * @param violationsTotal sessions closed for breaking the protocol
  * @param perSession one line for each live or retained session
+ * @param ssd the SSD tier; null without one
  */
 @SuppressWarnings("ArrayRecordComponent") // a snapshot, never compared
 public record CoreStats(
@@ -83,7 +84,8 @@ public record CoreStats(
     long failedTotal,
     long staleCommandsTotal,
     long violationsTotal,
-    List<Session> perSession) {
+    List<Session> perSession,
+    SsdStats ssd) {
   /**
    * One session.
    *

@@ -16,6 +16,12 @@ import java.util.Arrays;
  * place in the ring.
  */
 final class Lookups {
+  /** Code of a block that is on SSD and not in DRAM: this less its SSD row. */
+  private static final int ON_SSD = -2;
+
+  /** Age at which what a query holds while it is being loaded is let go. */
+  private static final long LOADING_HOLD_NS = 60_000_000_000L;
+
   /** Most positions of one lookup: namespaces times groups times hashes. */
   static final int MAX_POSITIONS = 1 << 18;
 
@@ -37,7 +43,9 @@ final class Lookups {
   private final int[] misses = new int[MissReason.COUNT];
   private final Lease[] granted = new Lease[Protocol.MAX_NAMESPACES * Protocol.MAX_GROUPS];
   private final int[] grantedNamespace = new int[granted.length];
+  private final SsdTier ssd; // null without one
   private int groupCount;
+  private int loading;
   private Status refusal = Status.OK;
   private int grantedCount;
 
@@ -52,7 +60,9 @@ final class Lookups {
       Leases leases,
       Namespaces namespaces,
       IntArrays arrays,
-      CoreOutput output) {
+      CoreOutput output,
+      SsdTier ssd) {
+    this.ssd = ssd;
     this.store = store;
     this.leases = leases;
     this.namespaces = namespaces;
@@ -65,7 +75,6 @@ final class Lookups {
   void execute(
       Session session, Command command, MemorySegment data, int length, long nowNs, Command reply) {
     request.wrap(data, 0, length);
-    lookups++;
     reset();
     long positions =
         (long) request.namespaces() * request.hashes() * Long.bitCount(request.groupMask());
@@ -88,7 +97,32 @@ final class Lookups {
     if (queryId != 0) {
       settleQuery(session, queryId);
     }
+    if (loading == 0) {
+      countAnswer();
+    } else if (queryId == 0) {
+      endGranted(); // nothing tells the next question from another's
+    }
     answer(session, command, reply);
+  }
+
+  /** Counts a lookup once, however often it was told to ask again. */
+  private void countAnswer() {
+    lookups++;
+    for (int reason = 0; reason < MissReason.COUNT; reason++) {
+      missesTotal[reason] += misses[reason];
+    }
+    for (int g = 0; g < groupCount; g++) {
+      blocks += request.hashes();
+      hits += request.mode() == LookupRequest.PREFIX ? prefix[g] : present[g];
+    }
+  }
+
+  private void endGranted() {
+    for (int i = 0; i < grantedCount; i++) {
+      leases.end(granted[i]);
+    }
+    Arrays.fill(granted, 0, grantedCount, null);
+    grantedCount = 0;
   }
 
   private void refuse(Session session, Command command, Status status, Command reply) {
@@ -99,6 +133,7 @@ final class Lookups {
   private void reset() {
     groupCount = 0;
     grantedCount = 0;
+    loading = 0;
     Arrays.fill(misses, 0);
   }
 
@@ -146,14 +181,12 @@ final class Lookups {
     int found = findAll(group, g, data, hashes);
     present[g] = countBits(g);
     prefix[g] = leadingBits(g, hashes);
-    blocks += hashes;
     if (prefix[g] < hashes) {
       noteMisses(group, g, data, request.mode() == LookupRequest.PREFIX ? found + 1 : hashes);
     }
     if (request.mode() != LookupRequest.CANDIDATES && present[g] > 0) {
       lease(session, group, g, nowNs, deadlineNs);
     }
-    hits += request.mode() == LookupRequest.PREFIX ? prefix[g] : present[g];
     giveRows();
   }
 
@@ -180,6 +213,9 @@ final class Lookups {
         found =
             store.find(
                 space, data, request.hash(0), request.hashBytes(), limit, rows[n], onlyPrefix);
+        if (ssd != null) {
+          found = findOnSsd(space, data, rows[n], found, limit, onlyPrefix);
+        }
       }
       for (int i = found; i < limit; i++) {
         rows[n][i] = -1;
@@ -196,9 +232,35 @@ final class Lookups {
     return limit;
   }
 
+  /** Goes on where DRAM has no more; returns how many positions were looked at. */
+  private int findOnSsd(
+      Namespaces.Space space,
+      MemorySegment data,
+      int[] out,
+      int found,
+      int limit,
+      boolean onlyPrefix) {
+    int hashBytes = request.hashBytes();
+    for (int i = onlyPrefix ? found : 0; i < limit; i++) {
+      if (i < found && out[i] >= 0) {
+        continue;
+      }
+      int row = i < found ? -1 : store.find(space, data, request.hash(i), hashBytes);
+      if (row < 0) {
+        int onSsd = ssd.find(space, data, request.hash(i), hashBytes);
+        row = onSsd < 0 ? -1 : ON_SSD - onSsd;
+      }
+      if (row == -1 && onlyPrefix) {
+        return i;
+      }
+      out[i] = row;
+    }
+    return limit;
+  }
+
   private void clearMissing(int g, int[] found, int hashes) {
     for (int i = 0; i < hashes; i++) {
-      if (found[i] < 0) {
+      if (found[i] == -1) {
         bits[g][i >> 6] &= ~(1L << i);
       }
     }
@@ -237,27 +299,35 @@ final class Lookups {
   private void noteMisses(int group, int g, MemorySegment data, int upTo) {
     for (int i = prefix[g]; i < upTo; i++) {
       if (!isPresent(g, i)) {
-        MissReason reason =
-            store.missReason(spaceThatMisses(group, i), data, request.hash(i), request.hashBytes());
+        MissReason reason = missReason(group, data, i);
         count(reason);
         firstMiss[g] = firstMiss[g] == MissReason.NONE ? reason : firstMiss[g];
       }
     }
   }
 
-  private int spaceThatMisses(int group, int i) {
+  private MissReason missReason(int group, MemorySegment data, int i) {
+    Namespaces.Space space = spaceThatMisses(group, i);
+    long hash = request.hash(i);
+    int hashBytes = request.hashBytes();
+    if (ssd != null && space != null && ssd.holdsUnreachable(space, data, hash, hashBytes)) {
+      return MissReason.TIER;
+    }
+    return store.missReason(space == null ? -1 : space.id, data, hash, hashBytes);
+  }
+
+  private Namespaces.Space spaceThatMisses(int group, int i) {
     for (int n = 0; n < request.namespaces(); n++) {
       Namespaces.Space space = asked[n] == null ? null : asked[n].spaces[group];
-      if (space == null || rows[n] == null || rows[n][i] < 0) {
-        return space == null ? -1 : space.id;
+      if (space == null || rows[n] == null || rows[n][i] == -1) {
+        return space;
       }
     }
-    return -1;
+    return null;
   }
 
   private void count(MissReason reason) {
     misses[reason.code()]++;
-    missesTotal[reason.code()]++;
   }
 
   private void lease(Session session, int group, int g, long nowNs, long deadlineNs) {
@@ -268,7 +338,14 @@ final class Lookups {
     int wanted = request.mode() == LookupRequest.PREFIX ? prefix[g] : present[g];
     int allowed = leases.affordable(session.instance, request.namespaces(), blockBytes, wanted);
     if (allowed < wanted) {
-      cutTo(g, allowed);
+      cutTo(g, allowed, MissReason.BUDGET);
+    }
+    if (ssd != null && allowed > 0) {
+      long holdUntilNs = Math.min(deadlineNs, nowNs + LOADING_HOLD_NS);
+      if (load(session, group, g, nowNs, holdUntilNs)) {
+        return;
+      }
+      allowed = present[g];
     }
     if (allowed == 0) {
       return;
@@ -278,21 +355,104 @@ final class Lookups {
       grantedNamespace[grantedCount] = n;
       granted[grantedCount++] =
           leases.grant(session, asked[n].spaces[group], rows[n], count, nowNs, deadlineNs);
+      if (ssd != null) {
+        ssd.leased(rows[n], count);
+      }
       rows[n] = null; // the lease has it
     }
   }
 
-  /** Leaves the first {@code allowed} present positions; the budget refuses the others. */
-  private void cutTo(int g, int allowed) {
+  /**
+   * Loads what is on SSD, while leases that nobody is told of hold what is in DRAM.
+   *
+   * @return false when nothing is being loaded: what is left of the positions is in DRAM
+   */
+  private boolean load(Session session, int group, int g, long nowNs, long holdUntilNs) {
+    if (!hasAnyOnSsd(g)) {
+      return false;
+    }
+    int firstHold = grantedCount;
+    for (int n = 0; n < request.namespaces(); n++) {
+      hold(session, group, g, n, nowNs, holdUntilNs);
+    }
+    int loads = beginLoads(g, nowNs);
+    if (loads == 0) {
+      while (grantedCount > firstHold) {
+        leases.end(granted[--grantedCount]);
+        granted[grantedCount] = null;
+      }
+    }
+    loading += loads;
+    ssd.hits += loads;
+    return loads > 0;
+  }
+
+  private boolean hasAnyOnSsd(int g) {
+    for (int n = 0; n < request.namespaces(); n++) {
+      for (int i = 0; i < request.hashes(); i++) {
+        if (isPresent(g, i) && rows[n][i] <= ON_SSD) {
+          return true;
+        }
+      }
+    }
+    return false;
+  }
+
+  private void hold(Session session, int group, int g, int n, long nowNs, long untilNs) {
+    int[] resident = arrays.take(request.hashes());
+    int count = 0;
+    for (int i = 0; i < request.hashes(); i++) {
+      if (isPresent(g, i) && rows[n][i] >= 0) {
+        resident[count++] = rows[n][i];
+      }
+    }
+    if (count == 0) {
+      arrays.give(resident);
+      return;
+    }
+    grantedNamespace[grantedCount] = n;
+    granted[grantedCount++] =
+        leases.grant(session, asked[n].spaces[group], resident, count, nowNs, untilNs);
+    ssd.leased(granted[grantedCount - 1].rows, count);
+  }
+
+  /** Begins loads in the order of the positions; those behind the first refusal are cut off. */
+  private int beginLoads(int g, long nowNs) {
+    int loads = 0;
+    int kept = 0;
+    for (int i = 0; i < request.hashes(); i++) {
+      if (!isPresent(g, i)) {
+        continue;
+      }
+      for (int n = 0; n < request.namespaces(); n++) {
+        if (rows[n][i] > ON_SSD) {
+          continue;
+        }
+        int before = i > 0 ? rows[n][i - 1] : -1;
+        int row = ssd.load(ON_SSD - rows[n][i], Math.max(-1, before), nowNs);
+        if (row < 0) {
+          cutTo(g, kept, row == SsdLoads.NO_ROOM ? MissReason.BUDGET : MissReason.TIER);
+          return loads;
+        }
+        rows[n][i] = row; // not resident yet: the parent of the next
+        loads++;
+      }
+      kept++;
+    }
+    return loads;
+  }
+
+  /** Leaves the first {@code allowed} present positions; the others are missing for a reason. */
+  private void cutTo(int g, int allowed, MissReason reason) {
     int kept = 0;
     boolean first = true;
     for (int i = 0; i < request.hashes(); i++) {
       if (isPresent(g, i) && kept++ >= allowed) {
         bits[g][i >> 6] &= ~(1L << i);
-        count(MissReason.BUDGET);
+        count(reason);
         if (first && i < prefix[g]) {
           prefix[g] = i;
-          firstMiss[g] = MissReason.BUDGET;
+          firstMiss[g] = reason;
         }
         first = false;
       }
@@ -323,6 +483,9 @@ final class Lookups {
     if (request.mode() == LookupRequest.CANDIDATES) {
       return LookupReply.CANDIDATES;
     }
+    if (loading > 0) {
+      return LookupReply.LOADING;
+    }
     if (grantedCount > 0) {
       return LookupReply.READY;
     }
@@ -331,7 +494,8 @@ final class Lookups {
 
   private void answer(Session session, Command command, Command reply) {
     int hashes = request.hashes();
-    long bytes = LookupReply.byteSize(groupCount, hashes, grantedCount);
+    int shown = loading > 0 ? 0 : grantedCount;
+    long bytes = LookupReply.byteSize(groupCount, hashes, shown);
     ByteRing.Producer ring = output.replyBytes(session.slot, ChannelDescriptor.QUERY_REPLIES);
     long at = bytes <= Protocol.MAX_SPAN_BYTES ? ring.tryClaim((int) bytes) : -1;
     if (at < 0) { // the answer can not be delivered, so its leases come back by themselves
@@ -341,21 +505,21 @@ final class Lookups {
       reply.set(command.opcode, Status.LIMIT.code(), command.requestId, command.epoch, 0, 0);
     } else {
       reply.set(command.opcode, Status.OK.code(), command.requestId, command.epoch, 0, 0);
-      write(ring.memory(), at, hashes);
+      write(ring.memory(), at, hashes, shown);
       ring.commit((int) bytes, reply);
     }
     Arrays.fill(granted, 0, grantedCount, null);
     output.reply(session.slot, ChannelDescriptor.QUERY_REPLIES, reply);
   }
 
-  private void write(MemorySegment into, long at, int hashes) {
+  private void write(MemorySegment into, long at, int hashes, int shown) {
     LookupReply.writeHeader(
         into,
         at,
         outcome(),
         groupCount,
         hashes,
-        grantedCount,
+        shown,
         (int) Math.min(Integer.MAX_VALUE, ageNs() / 1_000_000));
     for (int reason = 0; reason < MissReason.COUNT; reason++) {
       LookupReply.putMisses(into, at, reason, misses[reason]);
@@ -367,7 +531,7 @@ final class Lookups {
         LookupReply.putBits(into, groupAt, word, bits[g][word]);
       }
     }
-    for (int i = 0; i < grantedCount; i++) {
+    for (int i = 0; i < shown; i++) {
       Lease lease = granted[i];
       LookupReply.writeLease(
           into,

@@ -17,31 +17,54 @@ final class Namespaces {
   /** One namespace. */
   static final class Namespace {
     final int hashBytes;
+    final MemorySegment digest;
     final Space[] spaces = new Space[Protocol.MAX_GROUPS];
     private final long[] words = new long[4];
     private Namespace next;
 
     Namespace(byte[] digest, int hashBytes) {
       this.hashBytes = hashBytes;
-      MemorySegment segment = MemorySegment.ofArray(digest);
+      this.digest = MemorySegment.ofArray(digest.clone());
       for (int i = 0; i < 4; i++) {
-        words[i] = Memory.getLong(segment, 8L * i);
+        words[i] = Memory.getLong(this.digest, 8L * i);
       }
     }
   }
 
-  /** One group of a namespace: blocks of one size that are found by hash. */
+  /**
+   * One group of a namespace: blocks of one size that are found by hash. A clear gives the group
+   * another space, so that at once nothing of the former one is found any more.
+   */
   static final class Space {
     final int id;
+    final Namespace namespace;
     final int group;
     final int blockBytes;
     final BlockPool.SizeClass size;
 
-    Space(int id, int group, int blockBytes, BlockPool.SizeClass size) {
+    /** Blocks that lookups find in DRAM, and on SSD. */
+    long residentBlocks;
+
+    long ssdBlocks;
+
+    /** The space that took its place at a clear, or null. */
+    Space successor;
+
+    Space(int id, Namespace namespace, int group, int blockBytes, BlockPool.SizeClass size) {
       this.id = id;
+      this.namespace = namespace;
       this.group = group;
       this.blockBytes = blockBytes;
       this.size = size;
+    }
+
+    boolean isCleared() {
+      return successor != null;
+    }
+
+    /** True when both are the same group, whether or not it was cleared between them. */
+    boolean isSameGroup(Space other) {
+      return other != null && namespace == other.namespace && group == other.group;
     }
   }
 
@@ -69,21 +92,69 @@ final class Namespaces {
 
   /** Finds or adds the namespace of a registration, with its groups. */
   Namespace intern(RegistrationRequest request, BlockPool pool) {
-    Namespace found = find(MemorySegment.ofArray(request.namespace()), 0);
-    if (found == null) {
-      if (count == MAX_NAMESPACES) {
-        throw new CoreException(Status.LIMIT, "namespaces=" + count + ", limit=" + MAX_NAMESPACES);
-      }
-      found = new Namespace(request.namespace(), request.hashBytes());
-      int place = place(found.words[0]);
-      found.next = table[place];
-      table[place] = found;
-      count++;
-    }
+    Namespace found = intern(request.namespace(), request.hashBytes());
     for (RegistrationRequest.Group group : request.groups()) {
       addGroup(found, group, pool);
     }
     return found;
+  }
+
+  private Namespace intern(byte[] digest, int hashBytes) {
+    Namespace found = find(MemorySegment.ofArray(digest), 0);
+    if (found != null) {
+      return found;
+    }
+    if (count == MAX_NAMESPACES) {
+      throw new CoreException(Status.LIMIT, "namespaces=" + count + ", limit=" + MAX_NAMESPACES);
+    }
+    Namespace added = new Namespace(digest, hashBytes);
+    int place = place(added.words[0]);
+    added.next = table[place];
+    table[place] = added;
+    count++;
+    return added;
+  }
+
+  /**
+   * Finds or adds a group that a file names; null when it can not be held or is known with other
+   * sizes.
+   */
+  Space recover(byte[] digest, int group, int hashBytes, int blockBytes, BlockPool pool) {
+    boolean fits = hashBytes >= Protocol.MIN_HASH_BYTES && pool.sizeClass(blockBytes) != null;
+    if (!fits) {
+      return null;
+    }
+    try {
+      Namespace found = intern(digest, hashBytes);
+      addGroup(found, new RegistrationRequest.Group(group, blockBytes, 1), pool);
+      return found.hashBytes == hashBytes ? found.spaces[group] : null;
+    } catch (CoreException e) {
+      return null;
+    }
+  }
+
+  /** Gives each group of a namespace a new space; the former ones count as cleared. */
+  void clear(Namespace namespace) {
+    for (int group = 0; group < namespace.spaces.length; group++) {
+      Space former = namespace.spaces[group];
+      if (former != null) {
+        Space next = new Space(spaces.size(), namespace, group, former.blockBytes, former.size);
+        former.successor = next;
+        spaces.add(next);
+        namespace.spaces[group] = next;
+      }
+    }
+  }
+
+  /** All namespaces. */
+  List<Namespace> all() {
+    List<Namespace> all = new ArrayList<>();
+    for (Namespace first : table) {
+      for (Namespace n = first; n != null; n = n.next) {
+        all.add(n);
+      }
+    }
+    return all;
   }
 
   private void addGroup(Namespace namespace, RegistrationRequest.Group group, BlockPool pool) {
@@ -100,7 +171,7 @@ final class Namespaces {
     }
     Space space = namespace.spaces[group.id()];
     if (space == null) {
-      space = new Space(spaces.size(), group.id(), group.blockBytes(), size);
+      space = new Space(spaces.size(), namespace, group.id(), group.blockBytes(), size);
       spaces.add(space);
       namespace.spaces[group.id()] = space;
     } else if (space.blockBytes != group.blockBytes()) {

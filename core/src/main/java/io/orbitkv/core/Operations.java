@@ -244,7 +244,7 @@ final class Operations {
         return deny(Status.LEASE_ENDED, "lease=" + restore.leaseId() + " has ended");
       }
       lease.claim = claims; // a command that names a lease twice would use it twice
-      if (op.registration.space(lease.space.group) != lease.space) {
+      if (!lease.space.isSameGroup(op.registration.space(lease.space.group))) {
         return deny(
             Status.NAMESPACE_MISMATCH, "lease is of a namespace or group not registered here");
       }
@@ -372,6 +372,7 @@ final class Operations {
         op.rows[block] = Operation.held(resident);
         op.held++;
         store.touchOne(resident);
+        store.noteReuse(resident);
         continue;
       }
       int row = full ? -1 : store.allocate(space, data, hash, hashBytes);
@@ -775,15 +776,21 @@ final class Operations {
       return;
     }
     int heldBefore = op.held;
+    int refusedBefore = op.refused;
     takeChecksums(op);
     for (int s = op.sectionCount - 1; s >= 0; s--) {
       sealSection(op, s);
     }
     publishes++;
     held += op.held - heldBefore;
-    int stored = op.entries - (op.held - heldBefore);
+    int cleared = op.refused - refusedBefore;
+    int stored = op.entries - (op.held - heldBefore) - cleared;
     Status status = op.refused > 0 ? Status.POOL_FULL : Status.OK;
     String text = op.refused > 0 ? "pool is in use: refused=" + op.refused : "";
+    if (cleared > 0) {
+      status = Status.CANCELLED;
+      text = "cleared while it was being published: blocks=" + cleared;
+    }
     op.session.table.setOutcome(op.slot, status, stored, op.held, op.refused, text);
     sendPublishReply(op, true);
   }
@@ -828,6 +835,11 @@ final class Operations {
     if (store.seal(code, parent)) {
       publishedBytes += space.blockBytes;
       return code;
+    }
+    if (twin < 0) { // cleared while it was being published
+      op.rows[block] = Operation.REFUSED;
+      op.refused++;
+      return -1;
     }
     op.rows[block] = Operation.held(twin);
     op.held++;

@@ -13,9 +13,8 @@ public interface SsdRecovery {
   void segment(int segment, long generation, long lifetimeBytes);
 
   /**
-   * Number of a group of a namespace.
+   * Number of a group of the namespace whose digest of 32 bytes is at an offset of the memory.
    *
-   * @param namespace digest of 32 bytes at offset {@code at} of {@code memory}
    * @return −1 when blocks of that size cannot be held here
    */
   int space(MemorySegment memory, long at, int group, int hashBytes, int blockBytes);

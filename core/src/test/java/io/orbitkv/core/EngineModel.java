@@ -67,6 +67,9 @@ final class EngineModel {
   private final long epoch;
   Command lastReply;
 
+  /** Outcome of the last lookup that was answered. */
+  int lastOutcome;
+
   EngineModel(
       CacheCore core,
       int slot,
@@ -124,6 +127,7 @@ final class EngineModel {
       return null;
     }
     MemorySegment reply = takeReply(ChannelDescriptor.QUERY_REPLIES);
+    lastOutcome = LookupReply.outcome(reply, 0);
     long group = LookupReply.groupAt(0, 0, keys.size());
     List<Long> found = new ArrayList<>();
     for (int i = 0; i < keys.size(); i++) {

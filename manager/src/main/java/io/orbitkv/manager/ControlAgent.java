@@ -10,9 +10,12 @@ import io.orbitkv.core.CacheCore;
 import io.orbitkv.core.CoreConfig;
 import io.orbitkv.core.CoreOutput;
 import io.orbitkv.core.CoreStats;
+import io.orbitkv.core.SsdConfig;
 import io.orbitkv.linux.Epoll;
 import io.orbitkv.linux.EventFd;
 import io.orbitkv.linux.Signaller;
+import io.orbitkv.storage.Recovered;
+import io.orbitkv.storage.SsdStore;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
@@ -59,6 +62,8 @@ final class ControlAgent implements CoreOutput, AutoCloseable {
   private final MemorySegment buffer = bufferArena.allocate(Protocol.MAX_SPAN_BYTES, 64);
   private final Command command = new Command();
   private final LogLimiter limiter = new LogLimiter();
+  private final SsdStore ssd; // null without one
+  private final SsdStore.Completion ssdCompletion = this::ssdCompleted;
   private final Thread thread;
 
   private long restoreWakes; // bit a slot
@@ -70,6 +75,7 @@ final class ControlAgent implements CoreOutput, AutoCloseable {
   private long lastTickNs;
   private long lastRecheckNs;
   private CompletableFuture<Void> quiescence;
+  private CompletableFuture<Void> flushed;
   private volatile boolean running = true;
   private volatile boolean ended;
 
@@ -78,10 +84,21 @@ final class ControlAgent implements CoreOutput, AutoCloseable {
     return signaller.neverBlocks();
   }
 
-  /** Creates the core and all that the thread needs; nothing runs yet. */
-  ControlAgent(CoreConfig config, long epochLow, EdgeCounters counters) {
+  /**
+   * Creates the core and all that the thread needs; nothing runs yet.
+   *
+   * @param ssdConfig configuration of the SSD tier; null without one
+   * @param ssd its files
+   */
+  ControlAgent(
+      CoreConfig config,
+      long epochLow,
+      EdgeCounters counters,
+      SsdConfig ssdConfig,
+      SsdStore ssd) {
     this.counters = counters;
-    this.core = new CacheCore(config, epochLow, this);
+    this.ssd = ssd;
+    this.core = new CacheCore(config, epochLow, this, ssdConfig, ssd);
     this.epoll = Epoll.create();
     try {
       this.wake = EventFd.create();
@@ -102,6 +119,16 @@ final class ControlAgent implements CoreOutput, AutoCloseable {
 
   void start() {
     thread.start();
+  }
+
+  /** Takes in what the SSD files hold; before the start. */
+  Recovered recover() {
+    return ssd.recover(core.ssdRecovery());
+  }
+
+  /** Ends a sleep; for I/O threads. */
+  void wakeUp() {
+    wake.signal();
   }
 
   // ---- inbox: any thread ----
@@ -230,6 +257,24 @@ final class ControlAgent implements CoreOutput, AutoCloseable {
     return done;
   }
 
+  /** Writes what is resident to SSD; completes when all that is wanted there is there. */
+  CompletableFuture<Void> flushSsd() {
+    CompletableFuture<Void> done = new CompletableFuture<>();
+    var _ =
+        call(
+                c -> {
+                  flushed = done;
+                  c.beginSsdFlush();
+                  return null;
+                })
+            .whenComplete((_, failure) -> {
+              if (failure != null) {
+                done.completeExceptionally(failure);
+              }
+            });
+    return done;
+  }
+
   /** Tells every engine that its session is over. */
   CompletableFuture<Void> endSessions() {
     return call(_ -> {
@@ -326,12 +371,28 @@ final class ControlAgent implements CoreOutput, AutoCloseable {
       lastTickNs = now;
       core.tick(now);
     }
+    if (ssd != null) {
+      work += serveSsd(now);
+    }
     flush();
     if (quiescence != null && core.isQuiescent()) {
       quiescence.complete(null);
       quiescence = null;
     }
     return work;
+  }
+
+  private int serveSsd(long now) {
+    int work = ssd.poll(ssdCompletion) + core.ssdStep(now);
+    if (flushed != null && core.isSsdFlushed()) {
+      flushed.complete(null);
+      flushed = null;
+    }
+    return work;
+  }
+
+  private void ssdCompleted(int request, int result) {
+    core.ssdCompleted(request, result, System.nanoTime());
   }
 
   private int takeInbox() {
@@ -485,7 +546,7 @@ final class ControlAgent implements CoreOutput, AutoCloseable {
   }
 
   private int sleepMs() {
-    if (replyBlocked) {
+    if (replyBlocked || core.ssdIsBusy()) {
       return BLOCKED_SLEEP_MS;
     }
     return stopping ? STOPPING_SLEEP_MS : SLEEP_MS;

@@ -3,6 +3,7 @@ package io.orbitkv.manager;
 import io.orbitkv.channel.Protocol;
 import io.orbitkv.core.CoreConfig;
 import io.orbitkv.core.CoreStats;
+import io.orbitkv.core.SsdConfig;
 import io.orbitkv.linux.Affinity;
 import io.orbitkv.linux.Fd;
 import io.orbitkv.linux.Ids;
@@ -10,6 +11,8 @@ import io.orbitkv.linux.LinuxException;
 import io.orbitkv.linux.MemoryFacts;
 import io.orbitkv.linux.UnixConnection;
 import io.orbitkv.linux.UnixListener;
+import io.orbitkv.storage.SsdStore;
+import io.orbitkv.storage.StorageException;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.nio.file.Path;
@@ -47,7 +50,8 @@ public final class Manager implements AutoCloseable {
   private SocketClaim claim;
   private PoolArenas pool;
   private HttpEndpoints http;
-  private ControlAgent control;
+  private volatile ControlAgent control;
+  private SsdStore ssd; // null without one
   private UnixListener listener;
   private BootstrapServer server;
   private StatusSource status;
@@ -77,7 +81,7 @@ public final class Manager implements AutoCloseable {
           manager.identity.pid(),
           manager.identity.epochText());
       return manager;
-    } catch (LinuxException e) {
+    } catch (LinuxException | StorageException e) {
       manager.release();
       throw new ManagerException("Manager can not start: " + e.getMessage(), e);
     } catch (Throwable t) { // a failed start leaves nothing behind
@@ -93,7 +97,15 @@ public final class Manager implements AutoCloseable {
     pool = PoolArenas.create(arenas, config.hugePages(), cpus);
     var _ = pool.ready().whenComplete((_, failure) -> logReady(failure));
     http = HttpEndpoints.bind(config.httpAddr());
-    control = new ControlAgent(coreConfig(arenas), identity.epochLow(), counters);
+    openSsd();
+    SsdConfig ssdConfig =
+        ssd == null
+            ? null
+            : ssd.coreConfig(config.ssd().policy(), config.ssd().dailyWriteBytes());
+    control = new ControlAgent(coreConfig(arenas), identity.epochLow(), counters, ssdConfig, ssd);
+    if (ssd != null) {
+      LOG.info("SSD tier: {}", control.recover().summary());
+    }
     control.start();
     status = new StatusSource(Waits.answer(control.stats()), control::stats, this::facts);
     http.serve(status, counters, config.enablePrometheus());
@@ -101,6 +113,27 @@ public final class Manager implements AutoCloseable {
     peerPidFd = probePeerPidFd();
     server = new BootstrapServer(this, listener);
     server.start();
+  }
+
+  private void openSsd() {
+    SsdOptions options = config.ssd();
+    if (options != null) {
+      ssd =
+          SsdStore.open(
+              options.paths(),
+              options.capacityBytes(),
+              options.backend(),
+              options.reset(),
+              pool.segments(),
+              this::wakeControl);
+    }
+  }
+
+  private void wakeControl() {
+    ControlAgent agent = control;
+    if (agent != null) {
+      agent.wakeUp();
+    }
   }
 
   private void checkMemory() {
@@ -185,7 +218,11 @@ public final class Manager implements AutoCloseable {
         uptimeSeconds(),
         state,
         pool.readyPercent(),
-        identity.version());
+        identity.version(),
+        ssd == null
+            ? null
+            : new StatusSource.SsdFacts(
+                ssd.describe(), ssd.capacityBytes(), config.ssd().policy(), ssd.recovered()));
   }
 
   /** Path of the Unix socket. */
@@ -268,7 +305,19 @@ public final class Manager implements AutoCloseable {
             + ", SO_PEERPIDFD "
             + (peerPidFd ? "yes" : "no, pidfd_open instead")
             + ", wake-ups "
-            + (control.neverBlocks() ? "by the kernel" : "by write"));
+            + (control.neverBlocks() ? "by the kernel" : "by write")
+            + ssdSummary());
+  }
+
+  private String ssdSummary() {
+    return ssd == null
+        ? ""
+        : "\n  SSD       "
+            + grouped(ssd.capacityBytes())
+            + " bytes by "
+            + ssd.describe()
+            + "\n            "
+            + ssd.recovered().summary();
   }
 
   /** A number with a comma before each three digits. */
@@ -301,6 +350,7 @@ public final class Manager implements AutoCloseable {
         logLeft(status.snapshot(), drain);
       }
       Waits.answer(control.endSessions());
+      flushSsd(drain);
     } catch (RuntimeException e) { // whatever it is, all else must be released
       LOG.error("stop is incomplete", e);
       drained = false;
@@ -313,6 +363,13 @@ public final class Manager implements AutoCloseable {
     }
     LOG.info("Manager stopped: drained={}", drained);
     return drained;
+  }
+
+  /** Writes what is worth keeping to SSD, within the time that operations had as well. */
+  private void flushSsd(Duration bound) {
+    if (ssd != null && !Waits.completes(control.flushSsd(), bound.toMillis())) {
+      LOG.warn("resident blocks are not all on SSD: waited={}", bound);
+    }
   }
 
   private static void logLeft(CoreStats left, Duration drain) {
@@ -351,19 +408,26 @@ public final class Manager implements AutoCloseable {
     closeQuietly(control);
     closeQuietly(server);
     closeQuietly(http);
+    if (!closeQuietly(ssd)) {
+      LOG.error("the pool stays mapped: the device may still write there");
+      closeQuietly(claim);
+      return;
+    }
     closeQuietly(pool);
     closeQuietly(metadata);
     closeQuietly(claim);
   }
 
-  private static void closeQuietly(AutoCloseable part) {
+  private static boolean closeQuietly(AutoCloseable part) {
     if (part == null) {
-      return;
+      return true;
     }
     try {
       part.close();
+      return true;
     } catch (Throwable t) { // whatever it is, all else must be closed
       LOG.error("part can not be closed: {}", part.getClass().getSimpleName(), t);
+      return false;
     }
   }
 

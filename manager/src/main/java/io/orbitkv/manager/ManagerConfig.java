@@ -22,6 +22,7 @@ import java.util.Set;
  * @param allowedUids users that may connect; empty for the Manager's own only
  * @param drainTimeout most time that a stop waits for operations in progress
  * @param enablePrometheus whether {@code /metrics} answers
+ * @param ssd the SSD tier; null for none
  */
 public record ManagerConfig(
     Path socket,
@@ -33,7 +34,8 @@ public record ManagerConfig(
     boolean hugePages,
     Set<Integer> allowedUids,
     Duration drainTimeout,
-    boolean enablePrometheus) {
+    boolean enablePrometheus,
+    SsdOptions ssd) {
   /** Most arenas of a pool: one message carries all their descriptors. */
   public static final int MAX_SHARDS = 64;
 
@@ -107,6 +109,7 @@ public record ManagerConfig(
     private Set<Integer> allowedUids = Set.of();
     private Duration drainTimeout = Duration.ofSeconds(10);
     private boolean enablePrometheus = true;
+    private SsdOptions ssd;
 
     private Builder(Path socket, long poolBytes) {
       this.socket = socket;
@@ -161,6 +164,12 @@ public record ManagerConfig(
       return this;
     }
 
+    /** The SSD tier; none when not called, or null. */
+    public Builder ssd(SsdOptions value) {
+      ssd = value;
+      return this;
+    }
+
     /**
      * The configuration.
      *
@@ -178,7 +187,8 @@ public record ManagerConfig(
           hugePages,
           allowedUids,
           drainTimeout,
-          enablePrometheus);
+          enablePrometheus,
+          ssd);
     }
   }
 }

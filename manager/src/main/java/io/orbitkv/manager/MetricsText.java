@@ -3,6 +3,8 @@ package io.orbitkv.manager;
 import io.orbitkv.channel.MissReason;
 import io.orbitkv.channel.Status;
 import io.orbitkv.core.CoreStats;
+import io.orbitkv.core.SsdPort;
+import io.orbitkv.core.SsdRefusal;
 import io.prometheus.metrics.core.metrics.CounterWithCallback;
 import io.prometheus.metrics.core.metrics.GaugeWithCallback;
 import io.prometheus.metrics.expositionformats.PrometheusTextFormatWriter;
@@ -38,6 +40,11 @@ final class MetricsText {
     cacheCounters();
     copyCounters();
     edgeMetrics();
+    if (current.ssd() != null) {
+      ssdGauges();
+      ssdCounters();
+      ssdReasons();
+    }
     registered = true;
   }
 
@@ -136,6 +143,71 @@ final class MetricsText {
     counter("operation_failures_total", "Operations that ended otherwise", CoreStats::failedTotal);
     counter(
         "stale_commands_total", "Commands of a former generation", CoreStats::staleCommandsTotal);
+  }
+
+  private void ssdGauges() {
+    gauge("ssd_capacity_bytes", "Bytes that blocks may take", s -> s.ssd().capacityBytes());
+    gauge("ssd_used_bytes", "Bytes of blocks on SSD", s -> s.ssd().usedBytes());
+    gauge("ssd_blocks", "Blocks that lookups find on SSD", s -> s.ssd().blocks());
+    gauge("ssd_segments", "Segments of all files", s -> s.ssd().segments());
+    gauge("ssd_free_segments", "Empty segments", s -> s.ssd().freeSegments());
+    gauge("ssd_retired_segments", "Segments set aside", s -> s.ssd().retiredSegments());
+    gauge("ssd_queued_blocks", "Blocks that wait to be written", s -> s.ssd().queued());
+    gauge("ssd_queue_depth", "Reads and writes in progress", s -> s.ssd().inFlight());
+    gauge("ssd_loading_blocks", "Blocks on their way into the pool", s -> s.ssd().loads());
+    gauge("ssd_pinned_bytes", "Bytes of the pool that loads pin", s -> s.ssd().pinnedBytes());
+    gauge("ssd_stalled_paths", "Files that do not answer", s -> s.ssd().stalledPaths());
+    gauge("ssd_retained_requests", "Requests that do not return", s -> s.ssd().retained());
+    gauge(
+        "ssd_lifetime_written_bytes",
+        "Bytes written since the files were made",
+        s -> s.ssd().lifetimeBytes());
+  }
+
+  private void ssdCounters() {
+    counter("ssd_block_hits_total", "Blocks found on SSD alone", s -> s.ssd().hitBlocksTotal());
+    counter("ssd_read_blocks_total", "Blocks loaded", s -> s.ssd().readBlocksTotal());
+    counter("ssd_read_bytes_total", "Bytes loaded", s -> s.ssd().readBytesTotal());
+    counter("ssd_joined_loads_total", "Loads joined", s -> s.ssd().joinedLoadsTotal());
+    counter("ssd_written_blocks_total", "Blocks written", s -> s.ssd().writtenBlocksTotal());
+    counter("ssd_written_bytes_total", "Bytes written", s -> s.ssd().writtenBytesTotal());
+    counter("ssd_block_evictions_total", "Blocks replaced", s -> s.ssd().evictedBlocksTotal());
+    counter("ssd_stalls_total", "Times a file stopped answering", s -> s.ssd().stallsTotal());
+    counter("ssd_crc_failures_total", "Wrong checksums", s -> s.ssd().crcFailuresTotal());
+  }
+
+  private void ssdReasons() {
+    CounterWithCallback.builder()
+        .name(PREFIX + "ssd_admission_refused_total")
+        .help("Blocks not written, by reason")
+        .labelNames("reason")
+        .callback(out -> {
+          for (SsdRefusal reason : SsdRefusal.values()) {
+            out.call((double) current.ssd().refusedTotal()[reason.code()], Labels.of(reason));
+          }
+        })
+        .register(registry);
+    CounterWithCallback.builder()
+        .name(PREFIX + "ssd_load_refused_total")
+        .help("Loads not begun, by reason")
+        .labelNames("reason")
+        .callback(out -> {
+          out.call((double) current.ssd().noRoomTotal(), "no_room");
+          out.call((double) current.ssd().bypassedTotal(), "stalled");
+        })
+        .register(registry);
+    CounterWithCallback.builder()
+        .name(PREFIX + "ssd_failures_total")
+        .help("Failed reads and writes, by result")
+        .labelNames("operation", "result")
+        .callback(out -> {
+          for (int result = 1; result < SsdPort.RESULTS; result++) {
+            String name = SsdStatus.RESULTS[result];
+            out.call((double) current.ssd().readFailuresTotal()[result], "read", name);
+            out.call((double) current.ssd().writeFailuresTotal()[result], "write", name);
+          }
+        })
+        .register(registry);
   }
 
   private void edgeMetrics() {

@@ -4,6 +4,7 @@ import io.orbitkv.linux.Fd;
 import io.orbitkv.linux.LinuxException;
 import io.orbitkv.linux.Mapping;
 import io.orbitkv.linux.Memfd;
+import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -140,6 +141,11 @@ final class PoolArenas implements AutoCloseable {
   /** Bytes of one arena. */
   long byteSize(int arena) {
     return byteSizes[arena];
+  }
+
+  /** Memory of each arena, mapped until this is closed. */
+  List<MemorySegment> segments() {
+    return mappings.stream().map(Mapping::segment).toList();
   }
 
   /** Bytes of all arenas. */

@@ -2,6 +2,8 @@ package io.orbitkv.manager;
 
 import io.orbitkv.channel.MissReason;
 import io.orbitkv.core.CoreStats;
+import io.orbitkv.core.SsdConfig;
+import io.orbitkv.storage.Recovered;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
@@ -42,6 +44,7 @@ final class StatusSource {
    * @param state starting, ready or stopping
    * @param readyPercent how much of the pool is present
    * @param version software version
+   * @param ssd the SSD tier; null without one
    */
   record Facts(
       int managerPid,
@@ -51,7 +54,19 @@ final class StatusSource {
       double uptimeSeconds,
       String state,
       int readyPercent,
-      String version) {}
+      String version,
+      SsdFacts ssd) {}
+
+  /**
+   * What others than the core know of the SSD tier.
+   *
+   * @param backend backend, geometry and measured speed
+   * @param fileBytes bytes of all files
+   * @param policy which blocks are written
+   * @param recovered what was found at the start
+   */
+  record SsdFacts(
+      String backend, long fileBytes, SsdConfig.WritePolicy policy, Recovered recovered) {}
 
   /** Starts with a first snapshot, so that there is always one. */
   StatusSource(
@@ -97,6 +112,9 @@ final class StatusSource {
     putCounters(node, s);
     putMisses(node, s);
     putFacts(node);
+    if (s.ssd() != null) {
+      SsdStatus.put(node.putObject("ssd"), s.ssd(), facts.get().ssd());
+    }
     putSessions(node.putArray("session_list"), s);
     return Json.MAPPER.writeValueAsString(node);
   }

@@ -46,11 +46,8 @@ final class ClearLog {
   /** Notes a clear and forgets what no segment in use can be older than. */
   void add(MemorySegment namespace, long before, long oldest) {
     MemorySegment digest = namespace == null ? EVERY : copy(namespace, 0);
-    records.removeIf(
-        record ->
-            record.before <= oldest
-                || namespace == null
-                || record.namespace.mismatch(digest) < 0);
+    records.removeIf(record ->
+        record.before <= oldest || namespace == null || record.namespace.mismatch(digest) < 0);
     if (records.size() == MAX_RECORDS) {
       records.clear();
       records.add(new Cleared(EVERY, before));
@@ -70,7 +67,12 @@ final class ClearLog {
       boolean meant =
           record.namespace.mismatch(EVERY) < 0
               || MemorySegment.mismatch(
-                      record.namespace, 0, DIGEST_BYTES, memory, namespace, namespace + DIGEST_BYTES)
+                      record.namespace,
+                      0,
+                      DIGEST_BYTES,
+                      memory,
+                      namespace,
+                      namespace + DIGEST_BYTES)
                   < 0;
       if (meant && generation < record.before) {
         return true;

@@ -48,7 +48,7 @@ record Geometry(int segmentBytes, int segments) {
           "SSD capacity bytes=" + capacityBytes + ": the least of a path is bytes=" + MIN_CAPACITY);
     }
     long share = Long.highestOneBit(capacityBytes / SHARE);
-    int segment = (int) Math.clamp(share, MIN_SEGMENT, MAX_SEGMENT);
+    int segment = Math.clamp(share, MIN_SEGMENT, MAX_SEGMENT);
     long segments = (capacityBytes - FIRST_SEGMENT) / segment;
     if (segments > SsdConfig.MAX_SEGMENTS) {
       throw new StorageException(

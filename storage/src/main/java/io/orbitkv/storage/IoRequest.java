@@ -46,6 +46,7 @@ class IoRequest {
   /** Next of those that are done. */
   IoRequest next;
 
+  private boolean bounced;
   private MemorySegment bounce;
 
   /** Prepares a block: one that is no whole number of pages moves through memory of its own. */
@@ -58,6 +59,7 @@ class IoRequest {
     this.moved = Geometry.roundUp(length);
     this.crc = crc;
     boolean aligned = moved == length && block.address() % SsdPort.PAGE_BYTES == 0;
+    this.bounced = !aligned;
     this.device = aligned ? block : bounce(moved);
   }
 
@@ -68,6 +70,7 @@ class IoRequest {
     this.fileOffset = offset;
     this.memory = bytes;
     this.device = bytes;
+    this.bounced = false;
     this.length = length;
     this.moved = length;
   }
@@ -92,7 +95,7 @@ class IoRequest {
         result = SsdPort.DAMAGED;
         return false;
       }
-      if (device != memory) {
+      if (bounced) {
         MemorySegment.copy(memory, 0, device, 0, length);
         device.asSlice(length).fill((byte) 0);
       }
@@ -114,7 +117,7 @@ class IoRequest {
       result = SsdPort.SHORT;
     } else if (kind == Kind.READ_BLOCK) {
       result = Bytes.crc(device, 0, length) == crc ? SsdPort.OK : SsdPort.DAMAGED;
-      if (result == SsdPort.OK && device != memory) {
+      if (result == SsdPort.OK && bounced) {
         MemorySegment.copy(device, 0, memory, 0, length);
       }
     }

@@ -262,7 +262,8 @@ public final class SsdStore implements SsdPort, AutoCloseable {
   }
 
   @Override
-  public void read(int request, int segment, int page, int arena, long offset, int length, int crc) {
+  public void read(
+      int request, int segment, int page, int arena, long offset, int length, int crc) {
     move(IoRequest.Kind.READ_BLOCK, request, segment, page, arena, offset, length, crc);
   }
 
@@ -283,8 +284,7 @@ public final class SsdStore implements SsdPort, AutoCloseable {
     }
     tables[segment].begin(files.get(path).superblock(), segment - firstSegment[path], generation);
     IoRequest write = take(request);
-    write.raw(
-        IoRequest.Kind.WRITE_RAW, files.get(path).file(), at(segment, 0), blank, PAGE_BYTES);
+    write.raw(IoRequest.Kind.WRITE_RAW, files.get(path).file(), at(segment, 0), blank, PAGE_BYTES);
     submit(path, write);
   }
 

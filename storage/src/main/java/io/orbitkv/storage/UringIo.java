@@ -76,7 +76,8 @@ final class UringIo implements BlockIo {
       if (closed && endNs == Long.MAX_VALUE) {
         endNs = System.nanoTime() + JOIN_MS * 1_000_000;
       }
-      if (closed && (left == 0 && queue.isEmpty() || System.nanoTime() - endNs >= 0)) {
+      boolean idle = left == 0 && queue.isEmpty();
+      if (closed && (idle || System.nanoTime() - endNs >= 0)) {
         return;
       }
       if (work == 0) {

@@ -1,0 +1,548 @@
+package io.orbitkv.core;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.orbitkv.channel.ByteRing;
+import io.orbitkv.channel.ChannelDescriptor;
+import io.orbitkv.channel.Command;
+import io.orbitkv.channel.LookupReply;
+import io.orbitkv.channel.LookupRequest;
+import io.orbitkv.channel.MissReason;
+import io.orbitkv.channel.Status;
+import java.lang.foreign.Arena;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.SplittableRandom;
+import java.util.stream.LongStream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** The SSD tier of the core against files that do what a test says. */
+class SsdTierTest {
+  private static final long EPOCH = 9;
+  private static final int BLOCK = 65_536;
+  private static final int PAGES_A_BLOCK = BLOCK / SsdPort.PAGE_BYTES;
+  private static final int BLOCKS_A_SEGMENT = 16;
+  private static final long SECOND = 1_000_000_000L;
+
+  private final Map<Long, Long> arenaContent = new HashMap<>();
+  private final Map<Integer, EngineModel> engines = new HashMap<>();
+  private final SimulatedSsd disk = new SimulatedSsd(arenaContent);
+  private CacheCore core;
+  private long nowNs = 1;
+
+  private final CoreOutput output =
+      new CoreOutput() {
+        @Override
+        public void reply(int session, int ring, Command reply) {
+          EngineModel engine = engines.get(session);
+          Command copy = new Command();
+          copy.set(
+              reply.opcode,
+              reply.status,
+              reply.requestId,
+              reply.epoch,
+              reply.scalar0,
+              reply.scalar1);
+          engine.lastReply = copy.data(reply.dataOffset, reply.dataLength, reply.generation);
+          if (ring == ChannelDescriptor.PUBLISH_REPLIES) {
+            engine.takePublishReply();
+          }
+        }
+
+        @Override
+        public ByteRing.Producer replyBytes(int session, int ring) {
+          EngineModel engine = engines.get(session);
+          return ring == ChannelDescriptor.QUERY_REPLIES
+              ? engine.queryReplies
+              : engine.publishReplies;
+        }
+
+        @Override
+        public void wakeRestore(int session) {}
+
+        @Override
+        public void wakePublish(int session) {}
+
+        @Override
+        public void sessionSettled(int session) {}
+
+        @Override
+        public void unregistered(int session, int registrationId) {}
+
+        @Override
+        public void violation(int session, String what) {
+          throw new AssertionError("violation by a well-behaved engine: " + what);
+        }
+      };
+
+  private void start(int poolMiB, int segments, SsdConfig.WritePolicy policy, long daily) {
+    Arena memory = Arena.ofAuto();
+    engines.clear();
+    int[] paths = new int[segments];
+    for (int i = 0; i < segments; i++) {
+      paths[i] = i % 2;
+    }
+    SsdConfig ssd =
+        new SsdConfig(
+            paths,
+            2,
+            SimulatedSsd.FIRST_PAGE,
+            SimulatedSsd.FIRST_PAGE + BLOCKS_A_SEGMENT * PAGES_A_BLOCK,
+            8,
+            policy,
+            daily,
+            SECOND);
+    long pool = (long) poolMiB << 20;
+    core =
+        new CacheCore(
+            new CoreConfig(
+                new long[] {pool},
+                2 << 20,
+                pool / 4 * 3,
+                pool / 4 * 3,
+                CoreConfig.DEFAULT_LEASE_AGE_NS,
+                bytes -> memory.allocate(bytes, 64)),
+            EPOCH,
+            output,
+            ssd,
+            disk);
+    disk.core = core;
+  }
+
+  private void start(int poolMiB, int segments) {
+    start(poolMiB, segments, SsdConfig.WritePolicy.ALL, 0);
+  }
+
+  private EngineModel engine(int namespaceByte) {
+    byte[] namespace = new byte[32];
+    Arrays.fill(namespace, (byte) namespaceByte);
+    int slot = core.reserveSlot();
+    EngineModel engine =
+        new EngineModel(
+            core,
+            slot,
+            "engine-" + slot,
+            namespace,
+            List.of(new RegistrationRequest.Group(0, BLOCK, 4096)),
+            EPOCH,
+            arenaContent);
+    engines.put(slot, engine);
+    return engine;
+  }
+
+  private static List<Long> keys(long from, long count) {
+    return LongStream.range(from, from + count).boxed().toList();
+  }
+
+  private void publish(EngineModel engine, List<Long> keys) {
+    finish(engine, engine.publish(keys, -1, 0, nowNs));
+  }
+
+  private void finish(EngineModel engine, EngineModel.Op op) {
+    for (int i = 0; i < 10 && !op.over; i++) {
+      engine.step(op);
+      core.pollGrants(engine.slot, nowNs);
+    }
+    assertThat(op.over).isTrue();
+    engine.ops.remove(op);
+  }
+
+  /** Lets the tier do all that it wants, tables included. */
+  private void settle() {
+    disk.completeAll(nowNs);
+    nowNs += 2 * SECOND;
+    core.tick(nowNs);
+    disk.completeAll(nowNs);
+  }
+
+  /** Fills DRAM with other blocks, so that the former ones are on SSD alone. */
+  private void pushOut(EngineModel engine, long from, int blocks) {
+    for (int i = 0; i < blocks; i += 16) {
+      publish(engine, keys(from + i, 16));
+      settle();
+    }
+  }
+
+  /** Polls a lookup to its end and restores what it leased, bytes compared. */
+  private int restore(EngineModel engine, List<Long> keys, long queryId) {
+    for (int i = 0; i < 100; i++) {
+      EngineModel.Held held = engine.lookup(keys, LookupRequest.PREFIX, queryId, 0, nowNs);
+      if (engine.lastOutcome != LookupReply.LOADING) {
+        if (held == null) {
+          return 0;
+        }
+        finish(engine, engine.restore(held, 0, nowNs));
+        return held.keys().size();
+      }
+      disk.completeAll(nowNs);
+    }
+    throw new AssertionError("loads for ever");
+  }
+
+  private SsdStats ssd() {
+    return core.stats(nowNs).ssd();
+  }
+
+  private long misses(MissReason reason) {
+    return core.stats(nowNs).missesTotal()[reason.code()];
+  }
+
+  @Test
+  void shouldLoadBackWhatLeftDram() {
+    start(4, 32);
+    EngineModel engine = engine(1);
+    publish(engine, keys(0, 16));
+    settle();
+    pushOut(engine, 1000, 64);
+
+    assertThat(ssd().blocks()).isEqualTo(80);
+    assertThat(core.stats(nowNs).residentBlocks()).isEqualTo(64);
+    assertThat(engine.lookup(keys(0, 16), LookupRequest.CANDIDATES, nowNs).keys()).hasSize(16);
+    assertThat(engine.lookup(keys(0, 16), LookupRequest.PREFIX, 1, 0, nowNs)).isNull();
+    assertThat(engine.lastOutcome).isEqualTo(LookupReply.LOADING);
+
+    assertThat(restore(engine, keys(0, 16), 1)).isEqualTo(16);
+    assertThat(ssd().readBlocksTotal()).isEqualTo(16);
+    assertThat(core.stats(nowNs).pinRefs()).isZero();
+    assertThat(ssd().pinnedBytes()).isZero();
+  }
+
+  @Test
+  void shouldNotShowABlockBeforeItsTableIsWritten() {
+    start(4, 32);
+    EngineModel engine = engine(1);
+    publish(engine, keys(0, 1));
+    disk.completeAll(nowNs); // segments are open, the block is written
+
+    assertThat(disk.writes).isEqualTo(1);
+    assertThat(disk.pending).isEmpty();
+    assertThat(ssd().blocks()).isZero();
+    nowNs += 2 * SECOND;
+    core.ssdStep(nowNs);
+    assertThat(disk.pending).hasSize(1);
+    assertThat(ssd().blocks()).isZero();
+    disk.complete(disk.pending.getFirst(), SsdPort.OK, nowNs);
+    assertThat(ssd().blocks()).isEqualTo(1);
+  }
+
+  @Test
+  void shouldJoinEqualLoads() {
+    start(4, 32);
+    EngineModel engine = engine(1);
+    publish(engine, keys(0, 4));
+    settle();
+    pushOut(engine, 1000, 64);
+    EngineModel other = engine(1);
+
+    engine.lookup(keys(0, 4), LookupRequest.PREFIX, 1, 0, nowNs);
+    other.lookup(keys(0, 4), LookupRequest.PREFIX, 1, 0, nowNs);
+    assertThat(disk.pending).hasSize(4);
+    assertThat(ssd().joinedLoadsTotal()).isEqualTo(4);
+    assertThat(restore(engine, keys(0, 4), 1)).isEqualTo(4);
+    assertThat(restore(other, keys(0, 4), 1)).isEqualTo(4);
+    assertThat(ssd().readBlocksTotal()).isEqualTo(4);
+  }
+
+  @Test
+  void shouldMissDamagedBlocksAndNeverServeThemAgain() {
+    start(4, 32);
+    EngineModel engine = engine(1);
+    publish(engine, keys(0, 8));
+    settle();
+    pushOut(engine, 1000, 64);
+    disk.damage(new SplittableRandom(1), 1);
+
+    assertThat(restore(engine, keys(0, 8), 1)).isZero();
+    assertThat(ssd().readFailuresTotal()[SsdPort.DAMAGED]).isEqualTo(8);
+    assertThat(misses(MissReason.TIER)).isPositive();
+    assertThat(core.stats(nowNs).unsealedBlocks()).isZero();
+    engine.lookup(keys(0, 8), LookupRequest.PREFIX, 2, 0, nowNs);
+    assertThat(engine.lastOutcome).isEqualTo(LookupReply.MISS);
+    publish(engine, keys(0, 8));
+    assertThat(restore(engine, keys(0, 8), 3)).isEqualTo(8);
+  }
+
+  @Test
+  void shouldByPassAFileThatDoesNotAnswerAndKeepItsMemory() {
+    start(4, 32);
+    EngineModel engine = engine(1);
+    publish(engine, keys(0, 16));
+    settle();
+    pushOut(engine, 1000, 64);
+    engine.lookup(keys(0, 16), LookupRequest.PREFIX, 1, 0, nowNs);
+    int reads = disk.pending.size();
+    nowNs += 3 * SECOND;
+    core.tick(nowNs);
+
+    engine.lookup(keys(0, 16), LookupRequest.PREFIX, 1, 0, nowNs);
+    assertThat(engine.lastOutcome).isEqualTo(LookupReply.MISS);
+    assertThat(misses(MissReason.TIER)).isPositive();
+    assertThat(ssd().retained()).isEqualTo(reads);
+    assertThat(ssd().pinnedBytes()).isEqualTo((long) reads * BLOCK);
+    publish(engine, keys(5000, 16)); // DRAM works on
+
+    disk.completeAll(nowNs);
+    core.tick(nowNs);
+    assertThat(ssd().stalledPaths()).isZero();
+    assertThat(ssd().retained()).isZero();
+    assertThat(restore(engine, keys(0, 16), 2)).isEqualTo(16);
+  }
+
+  @Test
+  void shouldWriteOnReuseOnly() {
+    start(4, 32, SsdConfig.WritePolicy.REUSE, 0);
+    EngineModel engine = engine(1);
+    publish(engine, keys(0, 16));
+    settle();
+    assertThat(disk.writes).isZero();
+    assertThat(restore(engine, keys(0, 4), 1)).isEqualTo(4);
+    settle();
+    assertThat(disk.writes).isEqualTo(4);
+    assertThat(restore(engine, keys(0, 4), 2)).isEqualTo(4);
+    settle();
+    assertThat(disk.writes).isEqualTo(4);
+  }
+
+  @Test
+  void shouldStopWritingWhenTheDaysBytesAreUsedUp() {
+    start(4, 32, SsdConfig.WritePolicy.ALL, 10L * BLOCK);
+    EngineModel engine = engine(1);
+    publish(engine, keys(0, 16));
+    settle();
+    assertThat(disk.writes).isEqualTo(10);
+    assertThat(ssd().refusedTotal()[SsdRefusal.WRITE_BUDGET.code()]).isEqualTo(6);
+    nowNs += 86_400 * SECOND;
+    publish(engine, keys(100, 16));
+    settle();
+    assertThat(disk.writes).isEqualTo(20);
+  }
+
+  @Test
+  void shouldReuseTheOldestSegmentsAndCountThem() {
+    start(4, 4);
+    EngineModel engine = engine(1);
+    pushOut(engine, 0, 256);
+    assertThat(ssd().blocks()).isLessThanOrEqualTo(4L * BLOCKS_A_SEGMENT);
+    assertThat(ssd().usedBytes()).isEqualTo(ssd().blocks() * BLOCK);
+    assertThat(ssd().evictedBlocksTotal()).isPositive();
+    assertThat(restore(engine, keys(240, 16), 1)).isEqualTo(16);
+    engine.lookup(keys(0, 16), LookupRequest.PREFIX, 2, 0, nowNs);
+    assertThat(engine.lastOutcome).isEqualTo(LookupReply.MISS);
+    assertThat(misses(MissReason.EVICTED)).isPositive();
+  }
+
+  @Test
+  void shouldNotEmptyASegmentThatIsBeingRead() {
+    start(8, 4);
+    EngineModel engine = engine(1);
+    publish(engine, keys(0, 32));
+    settle();
+    pushOut(engine, 1000, 128); // more than what SSD holds, were it not for what comes next
+    start(8, 4); // the same files under a new core
+    engine = engine(1);
+    disk.recover(core.ssdRecovery());
+    List<Long> found = engine.lookup(keys(1096, 32), LookupRequest.CANDIDATES, nowNs).keys();
+    assertThat(found).isNotEmpty();
+    engine.lookup(found, LookupRequest.PREFIX, 1, 0, nowNs);
+    List<SimulatedSsd.Pending> reads = new ArrayList<>(disk.pending);
+    publish(engine, keys(9000, 64)); // wants room
+    for (int i = 0; i < 200; i++) {
+      core.ssdStep(nowNs);
+      for (SimulatedSsd.Pending each : List.copyOf(disk.pending)) {
+        if (!each.isRead) {
+          disk.complete(each, SsdPort.OK, nowNs);
+        }
+      }
+    }
+    assertThat(reads).isNotEmpty();
+    for (SimulatedSsd.Pending read : List.copyOf(disk.pending)) {
+      disk.complete(read, SsdPort.OK, nowNs);
+      assertThat(read.result).as("the block was overwritten while it was read").isZero();
+    }
+  }
+
+  @Test
+  void shouldFindTheBlocksOfWrittenTablesAfterARestart() {
+    start(4, 32);
+    EngineModel engine = engine(1);
+    pushOut(engine, 0, 128);
+    publish(engine, keys(500, 4)); // not on disk
+    disk.kill(new SplittableRandom(2));
+
+    start(4, 32);
+    assertThat(disk.recover(core.ssdRecovery())).isEqualTo(128);
+    assertThat(ssd().blocks()).isEqualTo(128);
+    assertThat(ssd().lifetimeBytes()).isPositive();
+    EngineModel again = engine(1);
+    assertThat(restore(again, keys(16, 16), 1)).isEqualTo(16);
+    EngineModel stranger = engine(2);
+    assertThat(restore(stranger, keys(16, 16), 1)).isZero();
+  }
+
+  @Test
+  void shouldFlushWhatIsResident() {
+    start(4, 32, SsdConfig.WritePolicy.REUSE, 0);
+    EngineModel engine = engine(1);
+    publish(engine, keys(0, 48));
+    core.beginSsdFlush();
+    disk.completeAll(nowNs);
+    assertThat(core.isSsdFlushed()).isTrue();
+    start(4, 32);
+    assertThat(disk.recover(core.ssdRecovery())).isEqualTo(48);
+  }
+
+  @Test
+  void shouldClearANamespaceFromEveryTierButNotLeasesInUse() {
+    start(4, 32);
+    EngineModel mine = engine(1);
+    EngineModel other = engine(2);
+    publish(mine, keys(0, 16));
+    publish(other, keys(0, 16));
+    settle();
+    EngineModel.Held lease = mine.lookup(keys(0, 4), LookupRequest.PREFIX, nowNs);
+    EngineModel.Op inFlight = mine.publish(keys(100, 4), -1, 0, nowNs);
+
+    CacheCore.Cleared cleared = core.clear(mine.namespace, nowNs);
+    assertThat(cleared.dramBlocks()).isEqualTo(16);
+    assertThat(cleared.ssdBlocks()).isEqualTo(16);
+    finish(mine, inFlight);
+    assertThat(mine.table.stored(inFlight.slot)).isZero();
+    assertThat(mine.table.status(inFlight.slot)).isEqualTo(Status.CANCELLED);
+    settle();
+    core.tick(nowNs);
+
+    finish(mine, mine.restore(lease, 0, nowNs));
+    core.tick(nowNs);
+    core.tick(nowNs);
+    assertThat(restore(mine, keys(0, 16), 1)).isZero();
+    assertThat(misses(MissReason.CLEARED)).isPositive();
+    assertThat(core.stats(nowNs).residentBlocks()).isEqualTo(16);
+    assertThat(ssd().blocks()).isEqualTo(16);
+    assertThat(restore(other, keys(0, 16), 1)).isEqualTo(16);
+
+    publish(mine, keys(0, 4));
+    settle();
+    start(4, 32);
+    disk.recover(core.ssdRecovery());
+    assertThat(restore(engine(1), keys(0, 16), 1)).isEqualTo(4);
+    assertThat(restore(engine(2), keys(0, 16), 1)).isEqualTo(16);
+  }
+
+  @Test
+  void shouldSetABadSegmentAsideAndGoOn() {
+    start(4, 8);
+    EngineModel engine = engine(1);
+    publish(engine, keys(0, 16));
+    int failed = 0;
+    for (int i = 0; i < 1000; i++) {
+      core.ssdStep(nowNs);
+      if (disk.pending.isEmpty()) {
+        break;
+      }
+      SimulatedSsd.Pending next = disk.pending.getFirst();
+      boolean isWrite = SsdRequest.kind(next.request) == SsdRequest.WRITE;
+      boolean fails = isWrite && failed < 4 && i % 2 == 0;
+      failed += fails ? 1 : 0;
+      disk.complete(next, fails ? SsdPort.IO_ERROR : SsdPort.OK, nowNs);
+    }
+    settle();
+    pushOut(engine, 1000, 128);
+    assertThat(ssd().writeFailuresTotal()[SsdPort.IO_ERROR]).isEqualTo(4);
+    assertThat(restore(engine, keys(1112, 16), 1)).isEqualTo(16);
+    assertThat(ssd().usedBytes()).isEqualTo(ssd().blocks() * BLOCK);
+  }
+
+  @ParameterizedTest
+  @ValueSource(longs = {1, 2, 3, 4, 5})
+  void shouldKeepItsAccountsUnderRandomFaultsAndRestarts(long seed) {
+    SplittableRandom random = new SplittableRandom(seed);
+    Set<Long> published = new HashSet<>();
+    try {
+      for (int life = 0; life < 4; life++) {
+        start(4, 8, life % 2 == 0 ? SsdConfig.WritePolicy.ALL : SsdConfig.WritePolicy.REUSE, 0);
+        disk.recover(core.ssdRecovery());
+        liveOn(random, published);
+        if (random.nextBoolean()) {
+          disk.damage(random, 20);
+        }
+      }
+    } catch (AssertionError | RuntimeException e) {
+      throw new AssertionError("seed=" + seed + ": " + e.getMessage(), e);
+    }
+  }
+
+  private void liveOn(SplittableRandom random, Set<Long> published) {
+    EngineModel one = engine(1);
+    EngineModel two = engine(1);
+    for (int i = 0; i < 1500; i++) {
+      EngineModel engine = random.nextBoolean() ? one : two;
+      long chain = random.nextInt(16) * 1000L;
+      switch (random.nextInt(10)) {
+        case 0, 1 -> {
+          List<Long> keys = keys(chain, 1 + random.nextInt(12));
+          published.addAll(keys);
+          publish(engine, keys);
+        }
+        case 2, 3 -> {
+          long query = random.nextInt(3);
+          EngineModel.Held held =
+              engine.lookup(keys(chain, 12), LookupRequest.PREFIX, query, i, nowNs);
+          if (held != null) {
+            assertThat(published).containsAll(held.keys());
+            finish(engine, engine.restore(held, 0, nowNs));
+          }
+        }
+        case 4 -> {
+          nowNs += random.nextInt(100) * 10_000_000L;
+          core.tick(nowNs);
+        }
+        case 5 -> {
+          if (random.nextInt(100) == 0 && core.areClearsDurable()) {
+            core.clear(engine.namespace, nowNs);
+          }
+        }
+        default -> {
+          core.ssdStep(nowNs);
+          completeSome(random);
+        }
+      }
+      assertThat(ssd().usedBytes()).isEqualTo(ssd().blocks() * BLOCK);
+    }
+    if (random.nextBoolean()) {
+      disk.kill(random);
+      return;
+    }
+    settle();
+    for (EngineModel engine : List.of(one, two)) {
+      core.sessionLost(engine.slot, nowNs);
+    }
+    nowNs += 100 * SECOND;
+    core.tick(nowNs);
+    settle();
+    CoreStats stats = core.stats(nowNs);
+    assertThat(stats.pinRefs()).isZero();
+    assertThat(stats.unsealedBlocks()).isZero();
+    assertThat(stats.leaseBytes()).isZero();
+    assertThat(stats.queriesPending()).isZero();
+    assertThat(stats.ssd().pinnedBytes()).isZero();
+    assertThat(stats.ssd().loads()).isZero();
+    assertThat(stats.ssd().inFlight()).isZero();
+    assertThat(stats.poolUsedBytes()).isEqualTo(stats.residentBytes());
+    disk.kill(random);
+  }
+
+  private void completeSome(SplittableRandom random) {
+    for (int n = random.nextInt(4); n > 0 && !disk.pending.isEmpty(); n--) {
+      SimulatedSsd.Pending next = disk.pending.get(random.nextInt(disk.pending.size()));
+      boolean fails = random.nextInt(30) == 0;
+      disk.complete(next, fails ? 1 + random.nextInt(2) : SsdPort.OK, nowNs);
+    }
+  }
+}
