@@ -36,6 +36,8 @@ public final class Engine implements AutoCloseable {
   private final byte[] namespace;
   private final int pageBytes;
   private final int pages;
+  private long lastQuery;
+  private long lookupsWaited;
 
   private Engine(
       Mapping memory, OrbitKvClient client, Registration registration, int pageBytes, int pages) {
@@ -113,9 +115,22 @@ public final class Engine implements AutoCloseable {
     return memory.segment().asSlice((long) index * pageBytes, pageBytes);
   }
 
-  /** Looks a prefix up and leases what is held of it. */
+  /** Looks a prefix up and leases what is held of it, waiting for what is on SSD. */
   public LookupResult lookup(BlockHashes hashes) {
-    return client.lookup(LookupRequestSpec.prefix(namespace, hashes));
+    LookupResult found = client.lookup(LookupRequestSpec.prefix(namespace, hashes));
+    if (found.outcome() != LookupResult.Outcome.LOADING) {
+      return found;
+    }
+    lookupsWaited++;
+    LookupRequestSpec query =
+        new LookupRequestSpec(
+            List.of(namespace), 1, hashes, LookupRequestSpec.Mode.PREFIX, ++lastQuery, 0, 0);
+    return client.lookup(query, TIMEOUT);
+  }
+
+  /** Lookups that had to wait for a slower tier. */
+  public long lookupsWaited() {
+    return lookupsWaited;
   }
 
   /** Restores a lease into the first pages. */

@@ -23,6 +23,7 @@ import io.orbitkv.channel.proto.Welcome;
 import io.orbitkv.linux.EventFd;
 import io.orbitkv.linux.Fd;
 import io.orbitkv.linux.Mapping;
+import java.time.Duration;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.locks.LockSupport;
@@ -32,6 +33,8 @@ import java.util.concurrent.locks.LockSupport;
  * one: its memory is not there.
  */
 public final class OrbitKvClient implements AutoCloseable {
+  private static final long FIRST_POLL_NS = 100_000;
+  private static final long MAX_POLL_NS = 2_000_000;
   private static final System.Logger LOGGER = System.getLogger(OrbitKvClient.class.getName());
   private static final int WELCOME_FDS = 5;
   private static final int EPOCH_BYTES = 16;
@@ -432,11 +435,35 @@ public final class OrbitKvClient implements AutoCloseable {
   }
 
   /**
+   * Looks blocks up and asks again while they are on their way from another tier.
+   *
+   * @param spec with an identity, so that the Manager holds what has arrived between two questions
+   * @param timeout most time to ask again
+   * @return the first other answer; {@link LookupResult.Outcome#LOADING} when the time has passed
+   * @throws OrbitKvException as {@link #lookup(LookupRequestSpec)}
+   */
+  public LookupResult lookup(LookupRequestSpec spec, Duration timeout) {
+    long end = System.nanoTime() + timeout.toNanos();
+    long pauseNs = FIRST_POLL_NS;
+    LookupResult result = lookup(spec);
+    while (result.outcome() == LookupResult.Outcome.LOADING && System.nanoTime() - end < 0) {
+      LockSupport.parkNanos(this, pauseNs);
+      if (Thread.currentThread().isInterrupted()) {
+        return result;
+      }
+      pauseNs = Math.min(MAX_POLL_NS, 2 * pauseNs);
+      result = lookup(spec);
+    }
+    return result;
+  }
+
+  /**
    * Looks up the prefix of group 0 in one namespace, as {@link LookupRequestSpec#prefix}, and
    * allocates nothing.
    *
    * @param lease receives the lease's id at 0 and its number of blocks at 1; both 0 for none
-   * @return blocks before the first missing one
+   * @return blocks before the first missing one; 0 also while they are on their way from another
+   *     tier
    */
   public int lookupPrefix(byte[] namespace, BlockHashes hashes, long[] lease) {
     requireOpen();
@@ -451,7 +478,7 @@ public final class OrbitKvClient implements AutoCloseable {
       long at = LookupReply.leaseAt(0, 0, groups, hashes.size());
       lease[0] = leased ? LookupReply.leaseId(call.data, at) : 0;
       lease[1] = leased ? LookupReply.leaseBlocks(call.data, at) : 0;
-      return groups == 0
+      return groups == 0 || LookupReply.outcome(call.data, 0) == LookupReply.LOADING
           ? 0
           : LookupReply.prefix(call.data, LookupReply.groupAt(0, 0, hashes.size()));
     } finally {

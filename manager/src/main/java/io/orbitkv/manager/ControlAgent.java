@@ -91,11 +91,7 @@ final class ControlAgent implements CoreOutput, AutoCloseable {
    * @param ssd its files
    */
   ControlAgent(
-      CoreConfig config,
-      long epochLow,
-      EdgeCounters counters,
-      SsdConfig ssdConfig,
-      SsdStore ssd) {
+      CoreConfig config, long epochLow, EdgeCounters counters, SsdConfig ssdConfig, SsdStore ssd) {
     this.counters = counters;
     this.ssd = ssd;
     this.core = new CacheCore(config, epochLow, this, ssdConfig, ssd);

@@ -99,9 +99,7 @@ public final class Manager implements AutoCloseable {
     http = HttpEndpoints.bind(config.httpAddr());
     openSsd();
     SsdConfig ssdConfig =
-        ssd == null
-            ? null
-            : ssd.coreConfig(config.ssd().policy(), config.ssd().dailyWriteBytes());
+        ssd == null ? null : ssd.coreConfig(config.ssd().policy(), config.ssd().dailyWriteBytes());
     control = new ControlAgent(coreConfig(arenas), identity.epochLow(), counters, ssdConfig, ssd);
     if (ssd != null) {
       LOG.info("SSD tier: {}", control.recover().summary());

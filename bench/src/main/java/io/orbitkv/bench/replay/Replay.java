@@ -106,10 +106,11 @@ public final class Replay {
       long start = System.nanoTime();
       LookupResult found = engine.lookup(hashes.slice(hit, to));
       lookupNs.recordValue(System.nanoTime() - start);
-      if (found.prefix() > 0) {
-        restore(engine, Arrays.copyOfRange(ids, hit, hit + found.prefix()), found);
+      int prefix = found.leases().isEmpty() ? 0 : found.prefix();
+      if (prefix > 0) {
+        restore(engine, Arrays.copyOfRange(ids, hit, hit + prefix), found);
       }
-      hit += found.prefix();
+      hit += prefix;
       if (hit < to) {
         break;
       }
