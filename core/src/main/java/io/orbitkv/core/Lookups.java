@@ -383,7 +383,6 @@ final class Lookups {
       }
     }
     loading += loads;
-    ssd.hits += loads;
     return loads > 0;
   }
 

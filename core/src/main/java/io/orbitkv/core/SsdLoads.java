@@ -50,6 +50,7 @@ final class SsdLoads {
   private long bytes;
   private long heldBytes;
 
+  long begun;
   long loads;
   long loadedBytes;
   long joined;
@@ -126,6 +127,7 @@ final class SsdLoads {
     segments.addReader(segment);
     store.setCrc(taken, map.crc(ssd));
     bytes += slotBytes;
+    begun++;
     addWaiting(path, load);
     pump(path, nowNs);
     return taken;

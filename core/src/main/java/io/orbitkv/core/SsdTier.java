@@ -32,9 +32,6 @@ final class SsdTier implements SsdRecovery {
   private int flushRow;
   private int clearsInFlight;
 
-  /** Blocks that lookups found here and not in DRAM. */
-  long hits;
-
   SsdTier(
       SsdConfig config,
       SsdPort port,
@@ -267,7 +264,7 @@ final class SsdTier implements SsdRecovery {
         writer.bytesWritten,
         writer.lifetimeBytes,
         emptier.evictions,
-        hits,
+        loads.begun,
         loads.noRoom,
         loads.bypassed,
         writer.refusals.clone(),
