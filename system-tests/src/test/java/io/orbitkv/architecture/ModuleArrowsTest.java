@@ -86,7 +86,10 @@ class ModuleArrowsTest {
     noClasses()
         .that()
         .resideInAnyPackage(
-            "io.orbitkv.core..", "io.orbitkv.linux..", "io.orbitkv.device..", "io.orbitkv.storage..")
+            "io.orbitkv.core..",
+            "io.orbitkv.linux..",
+            "io.orbitkv.device..",
+            "io.orbitkv.storage..")
         .should()
         .dependOnClassesThat()
         .resideInAnyPackage("com.google.protobuf..")
@@ -98,7 +101,10 @@ class ModuleArrowsTest {
     classes()
         .that()
         .resideInAnyPackage(
-            "io.orbitkv.linux..", "io.orbitkv.device..", "io.orbitkv.core..", "io.orbitkv.storage..")
+            "io.orbitkv.linux..",
+            "io.orbitkv.device..",
+            "io.orbitkv.core..",
+            "io.orbitkv.storage..")
         .should()
         .onlyDependOnClassesThat()
         .resideInAnyPackage("java..", "io.orbitkv..")

@@ -30,8 +30,8 @@ final class TestManager implements AutoCloseable {
     return new TestManager(ManagerProcess.start(program(), POOL_BYTES));
   }
 
-  static TestManager start(long poolMiB) throws IOException {
-    return new TestManager(ManagerProcess.start(program(), poolMiB << 20));
+  static TestManager start(long poolMiB, String... flags) throws IOException {
+    return new TestManager(ManagerProcess.start(program(), poolMiB << 20, flags));
   }
 
   /** How to run the command line. */

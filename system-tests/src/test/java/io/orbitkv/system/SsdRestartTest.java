@@ -1,0 +1,205 @@
+package io.orbitkv.system;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.orbitkv.bench.Engine;
+import io.orbitkv.channel.Status;
+import io.orbitkv.client.BlockHashes;
+import io.orbitkv.client.LookupResult;
+import io.orbitkv.client.OrbitKvException;
+import java.io.IOException;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.SplittableRandom;
+import java.util.concurrent.locks.LockSupport;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import tools.jackson.databind.JsonNode;
+
+/** The SSD tier outlives its Manager, however that ends; what it serves is what was published. */
+class SsdRestartTest {
+  private static final int BLOCK = 64 << 10;
+  private static final int CHAIN = 16;
+  private static final long CAPACITY = 1L << 30;
+
+  @TempDir private Path directory;
+
+  private TestManager start(String... more) throws IOException {
+    List<String> flags = new ArrayList<>();
+    flags.addAll(List.of("--ssd-cache-path", directory.toString()));
+    flags.addAll(List.of("--ssd-cache-capacity", Long.toString(CAPACITY)));
+    flags.addAll(List.of(more));
+    return TestManager.start(64, flags.toArray(String[]::new));
+  }
+
+  private static BlockHashes hashes(long chain) {
+    byte[] bytes = new byte[32 * CHAIN];
+    ByteBuffer into = ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN);
+    for (int i = 0; i < CHAIN; i++) {
+      SplittableRandom random = new SplittableRandom(chain * 1000 + i);
+      for (int word = 0; word < 4; word++) {
+        into.putLong(random.nextLong());
+      }
+    }
+    return BlockHashes.of(bytes, 32);
+  }
+
+  private static long word(long chain, int block, long at) {
+    return (chain * 1000 + block + 1) * 0x9e37_79b9_7f4a_7c15L + at * 0x2545_f491_4f6c_dd1dL;
+  }
+
+  private static void publish(Engine engine, long chain) {
+    for (int i = 0; i < CHAIN; i++) {
+      MemorySegment page = engine.page(i);
+      for (long at = 0; at < BLOCK; at += Long.BYTES) {
+        page.set(ValueLayout.JAVA_LONG, at, word(chain, i, at));
+      }
+    }
+    Status status = engine.publish(hashes(chain), 0, null).status();
+    assertThat(status).isIn(Status.OK, Status.POOL_FULL);
+  }
+
+  /** Restores what is held of a chain, compares every byte, and returns how many blocks it was. */
+  private static int verify(Engine engine, long chain) {
+    LookupResult found = engine.lookup(hashes(chain));
+    if (found.leases().isEmpty()) {
+      return 0;
+    }
+    int blocks = found.prefix();
+    for (int i = 0; i < blocks; i++) {
+      engine.page(i).fill((byte) 0x5a);
+    }
+    assertThat(engine.restore(found.leases().getFirst(), blocks).status()).isEqualTo(Status.OK);
+    for (int i = 0; i < blocks; i++) {
+      for (long at = 0; at < BLOCK; at += Long.BYTES) {
+        if (engine.page(i).get(ValueLayout.JAVA_LONG, at) != word(chain, i, at)) {
+          throw new AssertionError("wrong bytes: chain=" + chain + ", block=" + i + ", at=" + at);
+        }
+      }
+    }
+    return blocks;
+  }
+
+  private static JsonNode ssd(TestManager manager) {
+    return manager.status().get("ssd");
+  }
+
+  @Test
+  void shouldServeAfterACleanStopAllThatWasResident() throws IOException {
+    int chains = 100; // more than the pool holds
+    try (TestManager manager = start()) {
+      try (Engine engine = Engine.open(manager.socket(), BLOCK, CHAIN)) {
+        for (long chain = 0; chain < chains; chain++) {
+          publish(engine, chain);
+        }
+      }
+      manager.terminate();
+      long size = Files.size(directory.resolve("orbitkv.ssd"));
+      manager.startAgain();
+      long recovered = ssd(manager).get("recovered").get("blocks").asLong();
+      assertThat(recovered).isGreaterThanOrEqualTo((64L << 20) / BLOCK * 9 / 10);
+      long blocks = 0;
+      try (Engine engine = Engine.open(manager.socket(), BLOCK, CHAIN)) {
+        for (long chain = 0; chain < chains; chain++) {
+          blocks += verify(engine, chain);
+        }
+      }
+      assertThat(blocks).isGreaterThanOrEqualTo(recovered * 9 / 10); // whole chains were written
+      assertThat(ssd(manager).get("read_blocks_total").asLong()).isPositive();
+      assertThat(ssd(manager).get("crc_failures_total").asLong()).isZero();
+      assertThat(Files.size(directory.resolve("orbitkv.ssd"))).isEqualTo(size);
+      manager.awaitBaseline(0);
+    }
+  }
+
+  @Test
+  void shouldRefuseAFileThatAnotherManagerHasOpen() throws IOException {
+    try (TestManager _ = start()) {
+      Path output = directory.resolve("second.txt");
+      List<String> line = new ArrayList<>(TestManager.program());
+      line.addAll(List.of("manager", "--pool-size", "64mb", "--http-addr", "127.0.0.1:0"));
+      line.addAll(List.of("--socket", directory.resolve("second.sock").toString()));
+      line.addAll(List.of("--ssd-cache-path", directory.toString()));
+      line.addAll(List.of("--ssd-cache-capacity", Long.toString(CAPACITY)));
+      Process second =
+          new ProcessBuilder(line)
+              .redirectErrorStream(true)
+              .redirectOutput(output.toFile())
+              .start();
+      assertThat(second.onExit().join().exitValue()).isEqualTo(1);
+      assertThat(Files.readString(output)).contains("in use by another Manager");
+    }
+  }
+
+  @Test
+  void shouldLoseNothingThatWasVisibleWhenItIsKilled() throws IOException {
+    killRounds(4, 1);
+  }
+
+  @Tag("long")
+  @Test
+  void shouldLoseNothingThatWasVisibleInManyKills() throws IOException {
+    killRounds(200, 2);
+  }
+
+  private void killRounds(int rounds, long seed) throws IOException {
+    SplittableRandom random = new SplittableRandom(seed);
+    long chain = 0;
+    try (TestManager manager = start()) {
+      for (int round = 0; round < rounds; round++) {
+        long[] seen = new long[1];
+        long first = chain;
+        chain = publishUntilKilled(manager, chain, random.nextInt(20, 900), seen);
+        manager.startAgain();
+        JsonNode recovered = ssd(manager).get("recovered");
+        assertThat(recovered.get("blocks").asLong())
+            .as("seed=%d, round=%d", seed, round)
+            .isGreaterThanOrEqualTo(seen[0]);
+        try (Engine engine = Engine.open(manager.socket(), BLOCK, CHAIN)) {
+          for (long c = Math.max(0, first - 20); c < chain; c++) {
+            verify(engine, c);
+          }
+        }
+        assertThat(ssd(manager).get("crc_failures_total").asLong()).isZero();
+        if (ssd(manager).get("segments_free").asInt() < 10) {
+          return; // full: from here on blocks give way
+        }
+      }
+    }
+  }
+
+  /** Publishes until the Manager is killed; notes how many blocks were visible on SSD before. */
+  private static long publishUntilKilled(
+      TestManager manager, long chain, int afterMs, long[] seen) {
+    Thread killer =
+        Thread.ofPlatform()
+            .start(() -> {
+              LockSupport.parkNanos(afterMs * 500_000L);
+              seen[0] = ssd(manager).get("blocks").asLong();
+              LockSupport.parkNanos(afterMs * 500_000L);
+              manager.kill();
+            });
+    long next = chain;
+    try (Engine engine = Engine.open(manager.socket(), BLOCK, CHAIN)) {
+      while (next < chain + 40) {
+        publish(engine, next++);
+      }
+    } catch (OrbitKvException e) { // the Manager is gone, as it should
+      assertThat(e.getMessage()).isNotBlank();
+    } finally {
+      try {
+        killer.join();
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+      }
+    }
+    return next;
+  }
+}
