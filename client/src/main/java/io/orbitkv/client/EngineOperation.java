@@ -70,12 +70,12 @@ abstract sealed class EngineOperation permits PublishOperation, RestoreOperation
   private Phase phase = Phase.RESERVE;
   private int slot = -1;
   private long generation;
-  private long submittedNs;
+  private volatile long submittedNs;
   private long activeWord;
   private Plan plan;
   private CopyWork work;
   private long copyBeganNs;
-  private boolean submitted;
+  private volatile boolean submitted;
   private boolean drained;
   private int covered;
   private boolean broken;
@@ -156,6 +156,9 @@ abstract sealed class EngineOperation permits PublishOperation, RestoreOperation
   /** The Manager has not claimed the command and never will. */
   abstract void neverClaimed();
 
+  /** No step is left; called once. */
+  abstract void onSettled();
+
   // For all threads.
 
   final long operationId() {
@@ -173,6 +176,16 @@ abstract sealed class EngineOperation permits PublishOperation, RestoreOperation
   /** True when no step is left. */
   final boolean isSettled() {
     return settled;
+  }
+
+  /** True once its command was submitted. */
+  final boolean isSubmitted() {
+    return submitted;
+  }
+
+  /** When its command was submitted, as the driver's clock says. */
+  final long submittedNs() {
+    return submittedNs;
   }
 
   /** True when it is proven that the Manager has not claimed the command and never will. */
@@ -609,6 +622,7 @@ abstract sealed class EngineOperation permits PublishOperation, RestoreOperation
     complete(status, message);
     phase = Phase.END;
     settled = true;
+    onSettled();
   }
 
   private void complete(Status status, String message) {
@@ -639,6 +653,7 @@ abstract sealed class EngineOperation permits PublishOperation, RestoreOperation
       session.giveBackSlot(slot);
     }
     settled = true;
+    onSettled();
     announce();
   }
 }

@@ -187,6 +187,30 @@ final class EngineSession {
     return operations.get(slot);
   }
 
+  /**
+   * What the publishes of this session are at. Takes no lock.
+   *
+   * @param overdueNs age from which a publish is overdue
+   */
+  PublishActivity publishActivity(long nowNs, long overdueNs, boolean managerAlive) {
+    int pending = 0;
+    int overdue = 0;
+    long longestNs = 0;
+    for (int slot = 0; slot < operations.length(); slot++) {
+      EngineOperation operation = operations.get(slot);
+      boolean isPending =
+          operation instanceof PublishOperation && operation.isSubmitted() && !operation.isDone();
+      if (isPending) {
+        long ageNs = nowNs - operation.submittedNs();
+        pending++;
+        overdue += ageNs > overdueNs ? 1 : 0;
+        longestNs = Math.max(longestNs, ageNs);
+      }
+    }
+    return new PublishActivity(
+        pending, over == null ? 0 : pending, longestNs, overdue, managerAlive);
+  }
+
   /** True when no operation has steps left. */
   boolean isIdle() {
     for (int word = 0; word < active.length(); word++) {

@@ -11,6 +11,7 @@ import io.orbitkv.channel.proto.ManagerFrame;
 import io.orbitkv.linux.Errno;
 import io.orbitkv.linux.Fd;
 import io.orbitkv.linux.LinuxException;
+import io.orbitkv.linux.PidFd;
 import io.orbitkv.linux.Received;
 import io.orbitkv.linux.UnixConnection;
 import java.io.IOException;
@@ -30,6 +31,7 @@ import java.util.function.Consumer;
  * one thread reads them; it also sees the end of the connection.
  */
 final class Lifecycle implements AutoCloseable {
+  private static final System.Logger LOGGER = System.getLogger(Lifecycle.class.getName());
   private static final int[] NO_FDS = {};
   private static final int READ_INTERVAL_MS = 1000;
 
@@ -95,6 +97,17 @@ final class Lifecycle implements AutoCloseable {
   private static String softwareVersion() {
     String version = Lifecycle.class.getPackage().getImplementationVersion();
     return version == null ? "development" : version;
+  }
+
+  /** The Manager's process, or null when the kernel does not give it. */
+  PidFd manager() {
+    try {
+      Fd fd = connection.peerPidFd();
+      return fd == null ? PidFd.open(connection.peer().pid()) : PidFd.adopt(fd);
+    } catch (LinuxException e) { // a diagnostic only
+      LOGGER.log(System.Logger.Level.DEBUG, "the Manager's process can not be observed", e);
+      return null;
+    }
   }
 
   /** From now on every frame of the other side must carry this epoch. */

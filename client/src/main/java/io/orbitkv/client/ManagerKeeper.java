@@ -19,12 +19,14 @@ final class ManagerKeeper {
   private static final long LONGEST_WAIT_NS = TimeUnit.SECONDS.toNanos(5);
   private static final long LOOK_NS = TimeUnit.SECONDS.toNanos(1);
   private static final long DRAIN_LOOK_NS = TimeUnit.MILLISECONDS.toNanos(1);
+  private static final PublishActivity NO_ACTIVITY = new PublishActivity(0, 0, 0, 0, false);
   private static final long DRAIN_WARNING_NS = TimeUnit.SECONDS.toNanos(10);
 
   /** Bounded calls that an end can have to wait for, one after the other. */
-  private static final int CALLS_TO_END = 4;
+  private static final int CALLS_TO_END = 5;
 
   private final ClientConfig config;
+  private final OverdueWarnings overdueWarnings = new OverdueWarnings();
   private final BackOff backOff = new BackOff(FIRST_WAIT_NS, LONGEST_WAIT_NS);
   private final Thread thread;
 
@@ -39,9 +41,11 @@ final class ManagerKeeper {
   private volatile ConnectionState state = new ConnectionState(false, Instant.now(), 0, "");
   private volatile boolean closing;
 
+  /** The session that has ended and whose copies may still run; null when there is none. */
+  private volatile OrbitKvClient lost;
+
   // For the keeping thread, and before its start for the thread that starts it.
   private long waitNs;
-  private OrbitKvClient lost;
   private long lostNs;
   private boolean warnedOfDrain;
   private boolean saidAway;
@@ -161,8 +165,33 @@ final class ManagerKeeper {
     return now != null && !now.isOpen();
   }
 
+  /** What the publishes of the sessions of now and before are at. */
+  PublishActivity publishActivity() {
+    OrbitKvClient before = lost;
+    OrbitKvClient now = client;
+    if (now == null) {
+      return before == null ? NO_ACTIVITY : before.publishActivity();
+    }
+    PublishActivity activity = now.publishActivity();
+    return before == null ? activity : activity.plus(before.publishActivity());
+  }
+
+  /** Warns of overdue publishes, at most once a minute. */
+  private void warnOfOverdue() {
+    PublishActivity activity = publishActivity();
+    if (overdueWarnings.isDue(activity, System.nanoTime())) {
+      LOGGER.log(
+          System.Logger.Level.WARNING,
+          "publishes have not ended within ms="
+              + config.timeout().toMillis()
+              + ", their pages stay in use: "
+              + activity);
+    }
+  }
+
   /** Does what there is to do now; returns the nanoseconds until the next look. */
   private long turn() {
+    warnOfOverdue();
     if (hasJustEnded()) {
       lose();
     }

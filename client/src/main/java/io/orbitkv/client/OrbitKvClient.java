@@ -23,6 +23,7 @@ import io.orbitkv.channel.proto.Welcome;
 import io.orbitkv.linux.EventFd;
 import io.orbitkv.linux.Fd;
 import io.orbitkv.linux.Mapping;
+import io.orbitkv.linux.PidFd;
 import java.time.Duration;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -38,10 +39,12 @@ public final class OrbitKvClient implements AutoCloseable {
   private static final System.Logger LOGGER = System.getLogger(OrbitKvClient.class.getName());
   private static final int WELCOME_FDS = 5;
   private static final int EPOCH_BYTES = 16;
+  private static final long SETTLE_LOOK_NS = 100_000;
   private static final long NOT_READY_PARK_NS = 10_000_000;
 
   private final ClientConfig config;
   private final Lifecycle lifecycle;
+  private final PidFd manager;
   private final ByteString token;
   private final Mapping channel;
   private final Mapping grants;
@@ -63,6 +66,7 @@ public final class OrbitKvClient implements AutoCloseable {
     long epoch;
     Mapping channel;
     Mapping grants;
+    PidFd manager;
     EventFd[] wakes = new EventFd[3];
     volatile EngineSession session;
     volatile QueryCalls queries;
@@ -93,6 +97,9 @@ public final class OrbitKvClient implements AutoCloseable {
       if (lifecycle != null) {
         lifecycle.close();
       }
+      if (manager != null) {
+        manager.close();
+      }
       for (EventFd wake : wakes) {
         if (wake != null) {
           wake.close();
@@ -110,6 +117,7 @@ public final class OrbitKvClient implements AutoCloseable {
   private OrbitKvClient(ClientConfig config, Parts parts, boolean mayPublish) {
     this.config = config;
     this.lifecycle = parts.lifecycle;
+    this.manager = parts.manager;
     this.token = parts.welcome.getSessionToken();
     this.channel = parts.channel;
     this.grants = parts.grants;
@@ -152,6 +160,7 @@ public final class OrbitKvClient implements AutoCloseable {
     int timeoutMs = Math.toIntExact(config.timeout().toMillis());
     try {
       parts.lifecycle = Lifecycle.connect(config.socket(), timeoutMs, "orbitkv", parts::ended);
+      parts.manager = parts.lifecycle.manager();
       welcome(config, parts, timeoutMs);
       ClientFrame confirm =
           ClientFrame.newBuilder()
@@ -250,6 +259,19 @@ public final class OrbitKvClient implements AutoCloseable {
   /** False once the Manager takes no more commands, or is gone: calls fail then. */
   public boolean isOpen() {
     return !closing && !session.isOver();
+  }
+
+  /** What the publishes of this session are at. Waits for nothing, whatever other calls wait for. */
+  public PublishActivity publishActivity() {
+    return session.publishActivity(System.nanoTime(), timeoutNs(), isManagerAlive());
+  }
+
+  private boolean isManagerAlive() {
+    try {
+      return manager == null ? isOpen() : !manager.hasExited();
+    } catch (IllegalStateException e) { // closed meanwhile
+      return false;
+    }
   }
 
   /** True when no operation has steps left. */
@@ -590,12 +612,16 @@ public final class OrbitKvClient implements AutoCloseable {
     sayGoodbye();
     session.end("client is closed");
     boolean idle = queries.awaitIdle(timeoutNs());
+    boolean settled = awaitOperations();
     boolean ended = agents.close(timeoutNs());
     lifecycle.close();
+    if (manager != null) {
+      manager.close();
+    }
     managerWake.close();
     restoreWake.close();
     publishWake.close();
-    if (free && idle && ended) {
+    if (free && idle && settled && ended) {
       channel.close();
       grants.close();
       closed = true;
@@ -604,6 +630,16 @@ public final class OrbitKvClient implements AutoCloseable {
           System.Logger.Level.WARNING,
           "a copy or call is still running: the memory of the session stays mapped");
     }
+  }
+
+  /** Waits until the operations have made the steps that the end of the session leaves them. */
+  private boolean awaitOperations() {
+    agents.kickAgents();
+    long began = System.nanoTime();
+    while (!session.isIdle() && System.nanoTime() - began < timeoutNs()) {
+      Uninterruptibly.park(this, SETTLE_LOOK_NS);
+    }
+    return session.isIdle();
   }
 
   private boolean closeRegistrations() {

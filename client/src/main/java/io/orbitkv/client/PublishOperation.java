@@ -19,6 +19,7 @@ final class PublishOperation extends EngineOperation {
 
   private final EngineSession session;
   private final PublishSpan span;
+  private final SaveBudget.Charge charge;
 
   private volatile byte[] results;
   private long reapedNs;
@@ -27,6 +28,7 @@ final class PublishOperation extends EngineOperation {
   PublishOperation(
       EngineSession session,
       PublishSpan span,
+      SaveBudget.Charge charge,
       Fence fence,
       long claimBoundNs,
       Target target,
@@ -35,6 +37,11 @@ final class PublishOperation extends EngineOperation {
     super(session, GrantTable.PUBLISH, fence, claimBoundNs, target, arenas, toolsPool);
     this.session = session;
     this.span = span;
+    this.charge = charge;
+  }
+
+  SaveBudget.Charge charge() {
+    return charge;
   }
 
   /** How it ended; null while it is pending. */
@@ -140,4 +147,9 @@ final class PublishOperation extends EngineOperation {
 
   @Override
   void neverClaimed() {}
+
+  @Override
+  void onSettled() {
+    charge.release();
+  }
 }

@@ -161,6 +161,14 @@ public final class ReconnectingClient implements AutoCloseable {
     return session;
   }
 
+  /**
+   * What the publishes of this client are at, those of a Manager that is gone included. Waits for
+   * nothing, whatever other calls wait for.
+   */
+  public PublishActivity publishActivity() {
+    return keeper.publishActivity();
+  }
+
   private void requireLoss(OrbitKvException e) {
     if (e.status() != Status.SESSION_ENDED) {
       throw e;

@@ -93,7 +93,7 @@ public final class ReconnectingRegistration implements AutoCloseable {
       throw new SaveNotSubmittedException(Status.NOT_READY, keeper.absence());
     }
     try {
-      return new SaveHandle(registration.publish(items, fence));
+      return registration.save(items, fence);
     } catch (OrbitKvException e) {
       if (!isLoss(registration, e)) {
         throw e;

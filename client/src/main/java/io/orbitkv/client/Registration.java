@@ -120,11 +120,27 @@ public final class Registration implements AutoCloseable {
    *
    * @param items blocks, their hashes and source pages
    * @param fence done once the bytes of the pages are written
-   * @throws SaveNotSubmittedException when nothing more can be submitted: the session is over, or a
-   *     ring or the grant table is full
+   * @throws SaveNotSubmittedException when nothing more can be submitted: the session is over, a
+   *     ring or the grant table is full, or the publishes of this process, 1,024 and 32 MiB of
+   *     descriptions, are all in use
    * @throws OrbitKvException when an item breaks a rule
    */
   public PublishHandle publish(List<PublishItem> items, Fence fence) {
+    return handle(begin(items, fence, 1));
+  }
+
+  /** As {@link #publish}; the handle is charged too. */
+  SaveHandle save(List<PublishItem> items, Fence fence) {
+    PublishOperation operation = begin(items, fence, 2);
+    return new SaveHandle(handle(operation), operation.charge());
+  }
+
+  private PublishHandle handle(PublishOperation operation) {
+    return new PublishHandle(operation, client.handle(operation));
+  }
+
+  /** Begins a publish whose charge has so many owners, the operation being one of them. */
+  private PublishOperation begin(List<PublishItem> items, Fence fence, int owners) {
     List<PublishItem> copy = List.copyOf(items);
     requireUsable(fence, copy.size());
     if (!client.isOpen()) {
@@ -144,17 +160,22 @@ public final class Registration implements AutoCloseable {
     requireSpan("publish", span.byteSize());
     Target.Builder target = new Target.Builder(groups, blocks);
     copy.forEach(item -> target.add(item.group(), item.pages()));
+    SaveBudget.Charge charge =
+        SaveBudget.PROCESS.charge(SaveBudget.bytes(blocks, hashBytes, copy.size()), owners);
     PublishOperation operation =
         new PublishOperation(
-            session, span, fence, client.timeoutNs(), target.build(), segments, tools);
+            session, span, charge, fence, client.timeoutNs(), target.build(), segments, tools);
     submit(operation);
     PublishResult early = operation.result();
     if (operation.isSettled() && early != null && early.status() != Status.OK) {
+      for (int owner = 1; owner < owners; owner++) {
+        charge.release();
+      }
       throw operation.isNeverBegun()
           ? new SaveNotSubmittedException(early.status(), early.message())
           : new OrbitKvException(early.status(), early.message());
     }
-    return new PublishHandle(operation, client.handle(operation));
+    return operation;
   }
 
   private void requireUsable(Fence fence, int items) {

@@ -142,4 +142,7 @@ final class RestoreOperation extends EngineOperation {
       session.releaseQuietly(item.lease().id());
     }
   }
+
+  @Override
+  void onSettled() {}
 }

@@ -1,17 +1,24 @@
 package io.orbitkv.client;
 
+import java.lang.ref.Cleaner;
 import java.time.Duration;
 import java.util.Optional;
 
 /**
  * A publish in progress, of a {@link ReconnectingRegistration}. It ends also when the Manager goes
- * away. Dropping the handle cancels nothing. Thread-safe.
+ * away. A handle counts towards the 1,024 publishes and 32 MiB of a process until the publish has
+ * ended and the handle is closed, or found unreachable. Letting go of it cancels nothing.
+ * Thread-safe.
  */
-public final class SaveHandle {
-  private final PublishHandle publish;
+public final class SaveHandle implements AutoCloseable {
+  private static final Cleaner CLEANER = Cleaner.create();
 
-  SaveHandle(PublishHandle publish) {
+  private final PublishHandle publish;
+  private final Cleaner.Cleanable charge;
+
+  SaveHandle(PublishHandle publish, SaveBudget.Charge charge) {
     this.publish = publish;
+    this.charge = CLEANER.register(this, charge::release);
   }
 
   /** Slot and generation of its grant record. */
@@ -43,5 +50,11 @@ public final class SaveHandle {
   /** Asks for the end; {@link #waitSave} tells when it has come. */
   public void cancel() {
     publish.cancel();
+  }
+
+  /** Lets go of the handle, which cancels nothing. Idempotent; the handle stays usable. */
+  @Override
+  public void close() {
+    charge.clean();
   }
 }

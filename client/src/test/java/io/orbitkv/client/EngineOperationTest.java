@@ -17,6 +17,8 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.List;
 import java.util.Random;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.zip.CRC32C;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -38,6 +40,7 @@ class EngineOperationTest {
   private final GroupMemory[] groups = {group};
   private final PageClaims[] claims = {PageClaims.enter(group.address())};
   private final CopyTools.Pool tools = new CopyTools.Pool(manager.arenas);
+  private final SaveBudget budget = new SaveBudget();
   private long now = 1;
 
   @BeforeEach
@@ -88,6 +91,10 @@ class EngineOperationTest {
   }
 
   private PublishOperation publish(int... pages) {
+    return publish(Fence.done(), pages);
+  }
+
+  private PublishOperation publish(Fence fence, int... pages) {
     Target.Builder target = new Target.Builder(groups, pages.length);
     target.add(0, pages);
     BlockHashes hashes = BlockHashes.of(new byte[16 * pages.length], 16);
@@ -95,7 +102,8 @@ class EngineOperationTest {
     return new PublishOperation(
         manager.session,
         new PublishSpan(5, 6, 16, List.of(item)),
-        Fence.done(),
+        budget.charge(SaveBudget.bytes(pages.length, 16, 1), 1),
+        fence,
         BOUND_NS,
         target.build(),
         manager.arenas,
@@ -386,6 +394,55 @@ class EngineOperationTest {
     assertThat(operation.result().stored()).isEqualTo(1);
     assertThat(operation.result().held()).isEqualTo(2);
     assertThat(operation.result().blocks()).as("the answer was lost").isEmpty();
+  }
+
+  @Test
+  void shouldBeChargedUntilItIsSettled() {
+    PublishOperation operation = publish(1, 2);
+    assertThat(budget.operations()).isEqualTo(1);
+    assertThat(budget.bytes()).isEqualTo(SaveBudget.bytes(2, 16, 1));
+    granted(operation, 1, 2);
+    run(operation);
+    assertThat(budget.operations()).isEqualTo(1);
+    manager.reap(operation.operationId(), Status.OK, 2, 0, 0);
+    run(operation);
+    assertThat(budget.operations()).isZero();
+    assertThat(budget.bytes()).isZero();
+  }
+
+  @Test
+  void shouldTellOfPublishesWhileTheirDriverIsStuck() throws InterruptedException {
+    CountDownLatch stuck = new CountDownLatch(1);
+    CountDownLatch over = new CountDownLatch(1);
+    Fence fence =
+        () -> {
+          stuck.countDown();
+          try {
+            return over.await(20, TimeUnit.SECONDS);
+          } catch (InterruptedException e) {
+            throw new AssertionError(e);
+          }
+        };
+    PublishOperation first = publish(fence, 1);
+    PublishOperation second = publish(2);
+    granted(second, 2);
+    now = 50;
+    run(first);
+    manager.move(first.operationId(), GrantState.PREPARING);
+    manager.grant(first.operationId(), 1);
+    Thread driver = Thread.ofPlatform().daemon().start(() -> run(first));
+    assertThat(stuck.await(20, TimeUnit.SECONDS)).isTrue();
+    assertThat(manager.session.publishActivity(1050, 1000, true))
+        .isEqualTo(new PublishActivity(2, 0, 1049, 1, true));
+    manager.session.end("test");
+    run(second);
+    assertThat(manager.session.publishActivity(2050, 1000, false))
+        .isEqualTo(new PublishActivity(1, 1, 2000, 1, false));
+    over.countDown();
+    driver.join();
+    run(first);
+    assertThat(manager.session.publishActivity(2050, 1000, false))
+        .isEqualTo(new PublishActivity(0, 0, 0, 0, false));
   }
 
   @Test

@@ -253,6 +253,54 @@ class ReconnectingClientTest {
   }
 
   @Test
+  void shouldChargeASaveUntilItHasEndedAndItsHandleIsClosed() {
+    startManager();
+    connect(BOUND);
+    ReconnectingRegistration registration = client.register(spec());
+    int before = SaveBudget.PROCESS.operations();
+    SaveHandle first = registration.save(items(), Fence.done());
+    SaveHandle second = registration.save(items(), Fence.done());
+    assertThat(first.waitSave(Duration.ZERO)).as("pending, which proves nothing").isEmpty();
+    PublishActivity activity = client.publishActivity();
+    assertThat(activity.active()).isEqualTo(2);
+    assertThat(activity.retained()).isZero();
+    assertThat(activity.managerAlive()).isTrue();
+    first.close();
+    assertThat(SaveBudget.PROCESS.operations()).as("it goes on").isEqualTo(before + 2);
+    first.cancel();
+    second.cancel();
+    assertThat(first.waitSave(BOUND).orElseThrow().status()).isEqualTo(Status.CANCELLED);
+    assertThat(second.waitSave(BOUND).orElseThrow().status()).isEqualTo(Status.CANCELLED);
+    awaitCharged(before + 1);
+    second.close();
+    second.close();
+    awaitCharged(before);
+    assertThat(client.publishActivity().active()).isZero();
+  }
+
+  private static void awaitCharged(int operations) {
+    long deadline = System.nanoTime() + BOUND.toNanos();
+    while (SaveBudget.PROCESS.operations() != operations) {
+      assertThat(System.nanoTime()).as("charged operations").isLessThan(deadline);
+      LockSupport.parkNanos(1_000_000);
+    }
+  }
+
+  @Test
+  void shouldEndSavesWithTheSessionAndKeepNothingCharged() {
+    startManager();
+    connect(BOUND);
+    ReconnectingRegistration registration = client.register(spec());
+    int before = SaveBudget.PROCESS.operations();
+    try (SaveHandle save = registration.save(items(), Fence.done())) {
+      manager.hangUp();
+      assertThat(save.waitSave(BOUND).orElseThrow().status()).isEqualTo(Status.SESSION_ENDED);
+      assertThat(save.pagesFree()).isTrue();
+    }
+    awaitCharged(before);
+  }
+
+  @Test
   void shouldForgetARegistrationThatIsRefused() throws InterruptedException {
     startManager();
     answer(ClientFrame.BodyCase.REGISTER, _ -> failure(Status.INSTANCE_HELD, "held by pid=4"));

@@ -20,6 +20,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.stream.LongStream;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 class CacheCoreTest {
   private static final long EPOCH = 5;
@@ -645,13 +647,14 @@ class CacheCoreTest {
     assertThat(core.stats(0).poolUsedBytes()).isZero();
   }
 
-  @Test
-  void shouldNotSealAPublishThatDrainsBeforeItsLastPart() {
+  @ParameterizedTest
+  @ValueSource(ints = {8192, 20_000}) // what the part has, what the operation has
+  void shouldNotSealAPublishThatDrainsBeforeItsLastPart(int entriesDone) {
     start(64L << 20, 64L << 20);
     EngineModel engine = engine("a", 1, 512);
     EngineModel.Op op = engine.publish(keys(0, 20_000), -1, 0, 0);
     stepTo(engine, op, GrantState.ACTIVE);
-    engine.table.setEngineResult(op.slot, Status.OK, 20_000, 1, 1);
+    engine.table.setEngineResult(op.slot, Status.OK, entriesDone, 1, 1);
     long word = engine.table.wordAcquire(op.slot);
     assertThat(engine.table.tryEngineMove(op.slot, word, GrantState.DRAINED)).isTrue();
     core.recheckGrants(engine.slot, 0);

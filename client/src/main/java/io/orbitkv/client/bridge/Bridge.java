@@ -260,7 +260,10 @@ public final class Bridge {
 
   /** Forgets a save, which goes on. */
   public static void dropSave(long save) {
-    SAVES.remove(save);
+    SaveHandle dropped = SAVES.remove(save);
+    if (dropped != null) {
+      dropped.close();
+    }
   }
 
   /** Name of a status. */

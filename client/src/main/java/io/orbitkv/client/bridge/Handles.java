@@ -29,9 +29,9 @@ final class Handles<T> {
     return object;
   }
 
-  /** Forgets an object; does nothing when that was done before. */
-  void remove(long id) {
-    objects.remove(id);
+  /** Forgets an object and returns it; null when that was done before. */
+  T remove(long id) {
+    return objects.remove(id);
   }
 
   int size() {
