@@ -261,7 +261,9 @@ public final class OrbitKvClient implements AutoCloseable {
     return !closing && !session.isOver();
   }
 
-  /** What the publishes of this session are at. Waits for nothing, whatever other calls wait for. */
+  /**
+   * What the publishes of this session are at. Waits for nothing, whatever other calls wait for.
+   */
   public PublishActivity publishActivity() {
     return session.publishActivity(System.nanoTime(), timeoutNs(), isManagerAlive());
   }
