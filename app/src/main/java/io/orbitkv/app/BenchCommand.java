@@ -2,7 +2,9 @@ package io.orbitkv.app;
 
 import io.orbitkv.bench.BenchReport;
 import io.orbitkv.bench.Benches;
+import io.orbitkv.bench.Comparison;
 import java.io.IOException;
+import java.nio.file.Path;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
@@ -16,8 +18,19 @@ import picocli.CommandLine.Spec;
     name = "bench",
     description = "Measures beside a reference in the same run; medians of interleaved rounds.")
 final class BenchCommand implements Callable<Integer> {
-  @Parameters(paramLabel = "NAME", description = "channel, copy, lookup, start or all.")
+  @Parameters(
+      paramLabel = "NAME",
+      arity = "0..1",
+      description = "channel, copy, lookup, start or all.")
   private String name;
+
+  @Option(
+      names = "--against",
+      paramLabel = "COMMIT",
+      description =
+          "Instead of a benchmark: build an earlier commit of this source tree in a temporary"
+              + " folder, and compare round trip, lookup, restore and publish with it.")
+  private String against;
 
   @Option(
       names = "--json",
@@ -29,12 +42,7 @@ final class BenchCommand implements Callable<Integer> {
 
   @Override
   public Integer call() throws IOException {
-    if (!Benches.names().contains(name)) {
-      throw new ParameterException(
-          spec.commandLine(),
-          "benchmark \"" + name + "\" is unknown; allowed: " + String.join(", ", Benches.names()));
-    }
-    BenchReport report = Benches.run(name, SelfCommand.line());
+    BenchReport report = against == null ? runNamed() : compare();
     if (json != null) {
       JsonFile.write(json, report.toJson());
     }
@@ -42,5 +50,28 @@ final class BenchCommand implements Callable<Integer> {
       System.out.print(report.toTable());
     }
     return 0;
+  }
+
+  private BenchReport runNamed() throws IOException {
+    if (!Benches.names().contains(name)) {
+      throw new ParameterException(
+          spec.commandLine(),
+          (name == null ? "NAME is missing" : "benchmark \"" + name + "\" is unknown")
+              + "; allowed: "
+              + String.join(", ", Benches.names()));
+    }
+    return Benches.run(name, SelfCommand.line());
+  }
+
+  private BenchReport compare() throws IOException {
+    String root = System.getProperty("orbitkv.root");
+    if (name != null || root == null) {
+      throw new ParameterException(
+          spec.commandLine(),
+          name != null
+              ? "--against takes no NAME, but \"" + name + "\" is given"
+              : "--against needs the script orbitkv of a source tree");
+    }
+    return Comparison.run(Path.of(root), against);
   }
 }

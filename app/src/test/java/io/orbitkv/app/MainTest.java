@@ -47,7 +47,9 @@ class MainTest {
         "replay mooncake-synthetic --limit 0|--limit=0|1 and more",
         "replay mooncake-synthetic --block-bytes 4|--block-bytes=4|8..",
         "bench fast|fast|channel, copy, lookup, start, all",
-        "bench|NAME|Missing required parameter",
+        "bench|NAME|channel, copy, lookup, start, all",
+        "bench copy --against HEAD|copy|no NAME",
+        "bench --against HEAD|--against|source tree",
         "nothing|nothing|Unmatched argument",
         "``|no command|manager, demo, replay, bench, status"
       })
