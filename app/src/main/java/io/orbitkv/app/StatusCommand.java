@@ -24,6 +24,11 @@ final class StatusCommand implements Callable<Integer> {
   @Option(names = "--json", description = "Print the Manager's answer as it is.")
   private boolean json;
 
+  @Option(
+      names = "--retained",
+      description = "Print what is held because evidence of its end is missing, and the way out.")
+  private boolean retained;
+
   @Spec private CommandSpec spec;
 
   @Override
@@ -32,6 +37,8 @@ final class StatusCommand implements Callable<Integer> {
     PrintWriter out = spec.commandLine().getOut();
     if (json) {
       out.println(status);
+    } else if (retained) {
+      RetainedReport.print(out, new JsonMapper().readTree(status));
     } else {
       print(out, "", new JsonMapper().readTree(status));
     }

@@ -123,8 +123,9 @@ public final class CacheCore {
       return;
     }
     lost.lost = true;
+    lost.lostNs = nowNs;
     leases.endAsker(lost);
-    inspectAll(lost);
+    inspectAll(lost, nowNs);
     settleIfDone(lost);
   }
 
@@ -137,7 +138,7 @@ public final class CacheCore {
     exited.exited = true;
     sessionLost(session, nowNs);
     if (sessions[session] == exited) {
-      inspectAll(exited);
+      inspectAll(exited, nowNs);
       settleIfDone(exited);
     }
   }
@@ -190,7 +191,7 @@ public final class CacheCore {
   public void unregister(int session, int registrationId, int generation, long nowNs) {
     Registration registration = registration(session, registrationId, generation);
     registration.closing = true;
-    inspectAll(registration.session);
+    inspectAll(registration.session, nowNs);
     withdrawIfDone(registration);
   }
 
@@ -354,12 +355,12 @@ public final class CacheCore {
     if (from == null) {
       return 0;
     }
-    int work = inspectAll(from);
+    int work = inspectAll(from, nowNs);
     settleIfDone(from);
     return work;
   }
 
-  private int inspectAll(Session session) {
+  private int inspectAll(Session session, long nowNs) {
     int work = 0;
     for (int slot = 0; session.unsettled > 0 && slot < session.operations.length; slot++) {
       Operation op = session.operations[slot];
@@ -369,7 +370,7 @@ public final class CacheCore {
       try {
         work += operations.inspect(op) ? 1 : 0;
       } catch (ProtocolException e) {
-        violate(session, e.getMessage(), 0);
+        violate(session, e.getMessage(), nowNs);
         work++;
       }
     }
@@ -497,7 +498,7 @@ public final class CacheCore {
     operations.beginStop();
     for (Session session : sessions) {
       if (session != null) {
-        inspectAll(session);
+        inspectAll(session, nowNs);
         settleIfDone(session);
       }
     }
@@ -520,7 +521,6 @@ public final class CacheCore {
     List<CoreStats.Session> lines = new ArrayList<>();
     int open = 0;
     int queries = 0;
-    int retained = 0;
     for (Session session : sessions) {
       if (session != null) {
         lines.add(
@@ -534,9 +534,9 @@ public final class CacheCore {
                 session.unsettled));
         open += session.lost ? 0 : 1;
         queries += session.queries;
-        retained += session.lost ? session.unsettled : 0;
       }
     }
+    Retained retained = new Retained(sessions, store, nowNs);
     BlockPool pool = store.pool();
     return new CoreStats(
         pool.capacityBytes(),
@@ -553,8 +553,8 @@ public final class CacheCore {
         leases.oldestAgeNs(nowNs),
         queries,
         operations.active,
-        retained,
-        retainedBytes(),
+        retained.operations,
+        retained.bytes,
         open,
         lines.size() - open,
         registrations.live(),
@@ -577,18 +577,7 @@ public final class CacheCore {
         operations.stale,
         violations,
         List.copyOf(lines),
+        List.copyOf(retained.list),
         ssd == null ? null : ssd.stats(nowNs));
-  }
-
-  private long retainedBytes() {
-    long bytes = 0;
-    for (Session session : sessions) {
-      if (session != null && session.lost) {
-        for (Operation op : session.operations) {
-          bytes += op == null || op.isSettled() ? 0 : store.ownedBytes(op);
-        }
-      }
-    }
-    return bytes;
   }
 }

@@ -19,7 +19,7 @@ import java.util.List;
  * @param oldestLeaseNs age of the oldest lease; 0 without one
  * @param queriesPending queries with an identity that are remembered
  * @param grantsActive operations between Preparing and settled
- * @param retainedOperations operations of ended sessions for whose end evidence is missing
+ * @param retainedOperations operations for whose end evidence is missing
  * @param retainedBytes bytes they hold
  * @param sessions live sessions
  * @param sessionsRetained ended sessions whose slot is held by retained operations
@@ -43,6 +43,7 @@ import java.util.List;
  * @param staleCommandsTotal commands of an earlier generation, dropped
  * @param violationsTotal sessions closed for breaking the protocol
  * @param perSession one line for each live or retained session
+ * @param retained the retained operations, at most {@link #MAX_RETAINED_SHOWN} of them
  * @param ssd the SSD tier; null without one
  */
 @SuppressWarnings("ArrayRecordComponent") // a snapshot, never compared
@@ -85,7 +86,38 @@ public record CoreStats(
     long staleCommandsTotal,
     long violationsTotal,
     List<Session> perSession,
+    List<Retained> retained,
     SsdStats ssd) {
+  /** Most entries of {@link #retained}. */
+  public static final int MAX_RETAINED_SHOWN = 256;
+
+  /** Age of the retained operation that has been so for longest; 0 without one. */
+  public long oldestRetainedNs() {
+    return retained.stream().mapToLong(Retained::ageNs).max().orElse(0);
+  }
+
+  /**
+   * One retained operation.
+   *
+   * @param slot session slot
+   * @param pid process of the engine
+   * @param instance instance id
+   * @param record grant record
+   * @param publish whether it is a publish, else a restore
+   * @param reason which evidence is missing
+   * @param ageNs since the session ended; 0 while it is open
+   * @param bytes bytes of the pool that it holds
+   */
+  public record Retained(
+      int slot,
+      int pid,
+      String instance,
+      int record,
+      boolean publish,
+      RetainedReason reason,
+      long ageNs,
+      long bytes) {}
+
   /**
    * One session.
    *

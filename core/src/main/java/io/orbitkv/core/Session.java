@@ -40,6 +40,9 @@ final class Session {
   boolean lost;
   boolean exited;
 
+  /** When it was lost. */
+  long lostNs;
+
   Session(int slot, GrantTable table, Instance instance, int pid, boolean mayPublish) {
     this.slot = slot;
     this.table = table;

@@ -288,10 +288,21 @@ class CacheCoreTest {
     EngineModel.Op op = engine.restore(engine.lookup(keys(0, 64), LookupRequest.ALL, 0), 0, 0);
     engine.step(op);
     assertThat(engine.state(op)).isEqualTo(GrantState.ACTIVE);
-    core.sessionLost(engine.slot, 0);
+    core.sessionLost(engine.slot, 5);
     core.tick(Long.MAX_VALUE / 2);
     core.recheckGrants(engine.slot, 0);
     assertThat(core.stats(0).retainedBytes()).isEqualTo(4 << 20);
+    assertThat(core.stats(12).retained())
+        .containsExactly(
+            new CoreStats.Retained(
+                engine.slot,
+                1000 + engine.slot,
+                "a",
+                op.slot,
+                false,
+                RetainedReason.PROCESS_LIVES,
+                7,
+                4 << 20));
     assertThat(core.stats(0).sessionsRetained()).isEqualTo(1);
     engine.step(op); // it still reads what it was granted
     core.processExited(engine.slot, 0);

@@ -27,7 +27,12 @@ final class BootstrapServer implements AutoCloseable {
   private final UnixListener listener;
   private final Semaphore bootstraps = new Semaphore(MAX_BOOTSTRAPS);
   private final Map<SessionConnection, Entry> connections = new ConcurrentHashMap<>();
+
+  /** The lowest free slot is taken first, so this one means that so many are in use. */
+  private static final int SCARCE_FROM_SLOT = Protocol.MAX_SESSIONS * 3 / 4;
+
   private final LogLimiter limiter = new LogLimiter();
+  private final LogLimiter slotLimiter = new LogLimiter();
   private final ThreadFactory threads;
   private final Thread acceptor;
   private volatile boolean closed;
@@ -150,6 +155,17 @@ final class BootstrapServer implements AutoCloseable {
           Labels.of(status),
           message,
           dropped);
+    }
+  }
+
+  /** Warns well before slots run out. */
+  void slotTaken(int slot) {
+    if (slot >= SCARCE_FROM_SLOT && slotLimiter.tryPass() >= 0) {
+      LOG.warn(
+          "session slots run out: in use={}, limit={}; orbitkv status --retained tells which of them"
+              + " are retained, and why",
+          slot + 1,
+          Protocol.MAX_SESSIONS);
     }
   }
 

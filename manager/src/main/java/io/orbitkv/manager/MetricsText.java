@@ -96,6 +96,10 @@ final class MetricsText {
     gauge("grants_active", "Operations that are not settled", CoreStats::grantsActive);
     gauge("retained_operations", "Operations held for evidence", CoreStats::retainedOperations);
     gauge("retained_bytes", "Bytes of retained operations", CoreStats::retainedBytes);
+    gauge(
+        "oldest_retained_seconds",
+        "Age of the oldest retained operation",
+        s -> s.oldestRetainedNs() / NS_PER_SECOND);
     gauge("sessions", "Live sessions", CoreStats::sessions);
     gauge("sessions_retained", "Ended sessions that hold a slot", CoreStats::sessionsRetained);
     gauge("registrations", "Registrations", CoreStats::registrations);

@@ -185,8 +185,11 @@ final class SessionConnection implements Runnable {
     if (slot < 0) {
       throw new ProtocolException(
           Status.LIMIT,
-          "no session slot is free: live or retained sessions, limit=" + Protocol.MAX_SESSIONS);
+          "no session slot is free: live or retained sessions, limit="
+              + Protocol.MAX_SESSIONS
+              + "; orbitkv status --retained tells which are retained, and why");
     }
+    server.slotTaken(slot);
     SessionMemory memory = createMemory(slot);
     boolean opened = false;
     try {

@@ -116,6 +116,7 @@ final class StatusSource {
       SsdStatus.put(node.putObject("ssd"), s.ssd(), facts.get().ssd());
     }
     putSessions(node.putArray("session_list"), s);
+    putRetained(node.putArray("retained_list"), s);
     return Json.MAPPER.writeValueAsString(node);
   }
 
@@ -153,6 +154,7 @@ final class StatusSource {
     node.put("queries_pending", s.queriesPending());
     node.put("retained_operations", s.retainedOperations());
     node.put("retained_bytes", s.retainedBytes());
+    node.put("oldest_retained_seconds", s.oldestRetainedNs() / NS_PER_SECOND);
     node.put("sessions", s.sessions());
     node.put("sessions_retained", s.sessionsRetained());
     node.put("registrations", s.registrations());
@@ -196,6 +198,20 @@ final class StatusSource {
     node.put("state", f.state());
     node.put("ready_percent", f.readyPercent());
     node.put("version", f.version());
+  }
+
+  private static void putRetained(ArrayNode array, CoreStats s) {
+    for (CoreStats.Retained retained : s.retained()) {
+      ObjectNode line = array.addObject();
+      line.put("slot", retained.slot());
+      line.put("pid", retained.pid());
+      line.put("instance", retained.instance());
+      line.put("record", retained.record());
+      line.put("kind", retained.publish() ? "publish" : "restore");
+      line.put("reason", Labels.of(retained.reason()));
+      line.put("age_seconds", retained.ageNs() / NS_PER_SECOND);
+      line.put("bytes", retained.bytes());
+    }
   }
 
   private static void putSessions(ArrayNode array, CoreStats s) {
