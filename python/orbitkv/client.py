@@ -124,6 +124,7 @@ class CacheManagerClient:
             )
         )
         _open_clients.add(self)
+        _jvm.call("rehearse", self._handle)
 
     @property
     def bootstrap_socket(self) -> str:

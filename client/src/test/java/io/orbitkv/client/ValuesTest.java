@@ -92,4 +92,9 @@ class ValuesTest {
     second.release(new int[] {1});
     second.leave();
   }
+
+  @Test
+  void shouldRehearseBothDirectionsToTheirEnd() {
+    assertThat(Rehearsal.play()).isTrue();
+  }
 }

@@ -11,6 +11,7 @@ import io.orbitkv.client.Health;
 import io.orbitkv.client.Lease;
 import io.orbitkv.client.ReconnectingClient;
 import io.orbitkv.client.ReconnectingRegistration;
+import io.orbitkv.client.Rehearsal;
 import io.orbitkv.client.RestoreHandle;
 import io.orbitkv.client.RestoreResult;
 import io.orbitkv.client.SaveHandle;
@@ -30,6 +31,7 @@ public final class Bridge {
   /** Answer of a wait whose operation has not ended. */
   public static final int PENDING = -1;
 
+  private static final System.Logger LOGGER = System.getLogger(Bridge.class.getName());
   private static final Handles<ReconnectingClient> CLIENTS = new Handles<>("client");
   private static final Handles<ReconnectingRegistration> REGISTRATIONS =
       new Handles<>("registration");
@@ -64,6 +66,24 @@ public final class Bridge {
             copyThreads,
             verify != 0);
     return CLIENTS.add(ReconnectingClient.connect(config));
+  }
+
+  /**
+   * Prepares the process for its first request, on a thread of its own: loads the classes of
+   * restores, saves and queries.
+   */
+  public static void rehearse(long client) {
+    ReconnectingClient live = CLIENTS.get(client);
+    Thread.ofPlatform().daemon().name("orbitkv-rehearsal").start(() -> rehearse(live));
+  }
+
+  private static void rehearse(ReconnectingClient live) {
+    try {
+      Rehearsal.play();
+      live.release(new Lease(0, live.epochLow(), 0, 0, 0)); // a round trip that changes nothing
+    } catch (RuntimeException e) { // the first request will be slower
+      LOGGER.log(System.Logger.Level.DEBUG, "rehearsal", e);
+    }
   }
 
   private static Path socketPath(String socket) {
