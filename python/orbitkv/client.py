@@ -164,6 +164,7 @@ class CacheManagerClient:
         Raises:
             InvalidRequestError: Naming the field, its value and the rule.
         """
+        _jvm.start()  # the buffer is Java's too
         SCRATCH.reserve(_NAMESPACE_BYTES)
         _jvm.call("namespace", state.text(), SCRATCH.java)
         return bytes(SCRATCH.data[:_NAMESPACE_BYTES])

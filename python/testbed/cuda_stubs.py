@@ -61,7 +61,16 @@ def build(library: str, versions: dict[str, set[str]], folder: Path) -> None:
             "static int stub(void) { return 999; }\n"
             + "".join(f'int {symbol}(void) __attribute__((alias("stub")));\n' for symbol in symbols)
         )
-        command = ["cc", "-shared", "-fPIC", "-nostdlib", "-o", str(folder / library), str(source), f"-Wl,-soname,{library}"]
+        command = [
+            "cc",
+            "-shared",
+            "-fPIC",
+            "-nostdlib",
+            "-o",
+            str(folder / library),
+            str(source),
+            f"-Wl,-soname,{library}",
+        ]
         named = {version: names for version, names in versions.items() if version}
         if named:
             script.write_text(

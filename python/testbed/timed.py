@@ -1,0 +1,45 @@
+"""The connector with a clock around each of its hooks, for the benchmark."""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Callable
+from typing import Any
+
+from orbitkv.vllm import OrbitKVConnector as Connector
+
+_NO_HOOKS = ("register_kv_caches", "shutdown")
+
+
+class Clock:
+    """Time spent in hooks of both halves, which share a process here."""
+
+    seconds = 0.0
+    calls = 0
+
+
+class OrbitKVConnector(Connector):
+    """Counts the time that the engine spends in it."""
+
+    def figures(self) -> dict[str, float]:
+        """Seconds in hooks and calls of hooks, since the start."""
+        return {"hook_seconds": Clock.seconds, "hook_calls": Clock.calls}
+
+
+def _timed(hook: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(hook)
+    def timed(*arguments: Any, **named: Any) -> Any:
+        began = time.perf_counter()
+        try:
+            return hook(*arguments, **named)
+        finally:
+            Clock.seconds += time.perf_counter() - began
+            Clock.calls += 1
+
+    return timed
+
+
+for _name, _hook in vars(Connector).items():
+    if callable(_hook) and not _name.startswith("_") and _name not in _NO_HOOKS:
+        setattr(OrbitKVConnector, _name, _timed(_hook))
