@@ -721,6 +721,25 @@ class CacheCoreTest {
   }
 
   @Test
+  void shouldTakeBackTheLeasesOfAnAnswerThatCannotBeDelivered() {
+    start(4 << 20, 4 << 20);
+    EngineModel engine = engine("a", 1, 65_536);
+    publish(engine, keys(0, 4), -1, 0);
+    Command filler = new Command();
+    while (engine.queryReplies.tryClaim(1 << 20) >= 0) {
+      engine.queryReplies.commit(1 << 20, filler);
+    }
+    while (engine.queryReplies.tryClaim(64) >= 0) {
+      engine.queryReplies.commit(64, filler);
+    }
+    assertThat(engine.lookup(keys(0, 4), LookupRequest.PREFIX, 9, 1, 0)).isNull();
+    assertThat(engine.lastReply.status).isEqualTo(Status.LIMIT.code());
+    assertThat(core.stats(0).leases()).isZero();
+    assertThat(core.stats(0).queriesPending()).isZero();
+    assertThat(core.stats(0).pinRefs()).isZero();
+  }
+
+  @Test
   void shouldNotTakeQueryZeroForAllQueries() {
     start(4 << 20, 4 << 20);
     EngineModel engine = engine("a", 1, 65_536);

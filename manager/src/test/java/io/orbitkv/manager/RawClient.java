@@ -88,19 +88,27 @@ final class RawClient implements AutoCloseable {
   }
 
   static ClientFrame hello(int channelVersion, boolean adminOnly) {
+    return hello(channelVersion, adminOnly, "engine");
+  }
+
+  private static ClientFrame hello(int channelVersion, boolean adminOnly, String instance) {
     return ClientFrame.newBuilder()
         .setHello(
             Hello.newBuilder()
                 .setChannelVersion(channelVersion)
                 .setLifecycleVersion(Protocol.LIFECYCLE_VERSION)
-                .setInstanceId("engine")
+                .setInstanceId(instance)
                 .setClientName("raw")
                 .setAdminOnly(adminOnly))
         .build();
   }
 
   Welcome handshake() {
-    Welcome welcome = ask(hello(Protocol.CHANNEL_VERSION, false)).getWelcome();
+    return handshake("engine");
+  }
+
+  Welcome handshake(String instance) {
+    Welcome welcome = ask(hello(Protocol.CHANNEL_VERSION, false, instance)).getWelcome();
     take(welcome);
     return welcome;
   }
