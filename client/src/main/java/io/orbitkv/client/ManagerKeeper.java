@@ -18,6 +18,7 @@ final class ManagerKeeper {
   private static final long FIRST_WAIT_NS = TimeUnit.MILLISECONDS.toNanos(100);
   private static final long LONGEST_WAIT_NS = TimeUnit.SECONDS.toNanos(5);
   private static final long LOOK_NS = TimeUnit.SECONDS.toNanos(1);
+  private static final long SOCKET_LOOK_NS = TimeUnit.MILLISECONDS.toNanos(200);
   private static final long DRAIN_LOOK_NS = TimeUnit.MILLISECONDS.toNanos(1);
   private static final PublishActivity NO_ACTIVITY = new PublishActivity(0, 0, 0, 0, false);
   private static final long DRAIN_WARNING_NS = TimeUnit.SECONDS.toNanos(10);
@@ -27,7 +28,8 @@ final class ManagerKeeper {
 
   private final ClientConfig config;
   private final OverdueWarnings overdueWarnings = new OverdueWarnings();
-  private final BackOff backOff = new BackOff(FIRST_WAIT_NS, LONGEST_WAIT_NS);
+  private final BackOff backOff;
+  private final SocketWatch socket;
   private final Thread thread;
 
   /** Held to change {@link #client} and the registrations, and while one registers. */
@@ -52,7 +54,13 @@ final class ManagerKeeper {
   private Status saidRefusal = Status.OK;
 
   ManagerKeeper(ClientConfig config) {
+    this(config, new BackOff(FIRST_WAIT_NS, LONGEST_WAIT_NS));
+  }
+
+  ManagerKeeper(ClientConfig config, BackOff backOff) {
     this.config = config;
+    this.backOff = backOff;
+    this.socket = new SocketWatch(config.socket());
     this.thread = Thread.ofPlatform().daemon().name("orbitkv-keeper").unstarted(this::run);
   }
 
@@ -150,14 +158,18 @@ final class ManagerKeeper {
     end();
   }
 
-  /** Waits for the time given, or until the session has ended. */
+  /** Waits for the time given, or until the session has ended or a Manager was started. */
   private void rest() {
     long began = System.nanoTime();
     long left = waitNs;
-    while (left > 0 && !closing && !hasJustEnded()) {
-      LockSupport.parkNanos(this, left);
+    while (left > 0 && !closing && !hasJustEnded() && !isManagerNew()) {
+      LockSupport.parkNanos(this, Math.min(left, SOCKET_LOOK_NS));
       left = waitNs - (System.nanoTime() - began);
     }
+  }
+
+  private boolean isManagerNew() {
+    return client == null && lost == null && socket.hasNewFile();
   }
 
   private boolean hasJustEnded() {
@@ -254,6 +266,7 @@ final class ManagerKeeper {
   }
 
   private boolean connect() {
+    socket.remember();
     try {
       OrbitKvClient found = OrbitKvClient.connect(config, this::look);
       lock.lock();

@@ -9,10 +9,11 @@ import java.util.Map;
  * A client for engines that must go on whether a Manager is there or not. Thread-safe.
  *
  * <p>While none is there lookups find nothing, restores and saves fail typed at once, and the
- * client tries to connect, 100 ms after a loss and then at doubling intervals up to 5 s. The loss
- * is logged once. Copies in progress finish on the memory of the Manager that is gone, which is
- * unmapped before that of another one is mapped; leases end with their Manager. A Manager that
- * speaks another version is refused, said once with both versions, and tried again.
+ * client tries to connect, 100 ms after a loss and then at doubling intervals up to 5 s, and as
+ * soon as another socket lies at its path. The loss is logged once. Copies in progress finish on
+ * the memory of the Manager that is gone, which is unmapped before that of another one is mapped;
+ * leases end with their Manager. A Manager that speaks another version is refused, said once with
+ * both versions, and tried again.
  */
 public final class ReconnectingClient implements AutoCloseable {
   private static final LookupResult NOTHING =
@@ -20,8 +21,8 @@ public final class ReconnectingClient implements AutoCloseable {
 
   private final ManagerKeeper keeper;
 
-  private ReconnectingClient(ClientConfig config) {
-    this.keeper = new ManagerKeeper(config);
+  private ReconnectingClient(ManagerKeeper keeper) {
+    this.keeper = keeper;
   }
 
   /**
@@ -29,9 +30,12 @@ public final class ReconnectingClient implements AutoCloseable {
    * attempt meets is in {@link #state()}.
    */
   public static ReconnectingClient connect(ClientConfig config) {
-    ReconnectingClient client = new ReconnectingClient(config);
-    client.keeper.start();
-    return client;
+    return connect(new ManagerKeeper(config));
+  }
+
+  static ReconnectingClient connect(ManagerKeeper keeper) {
+    keeper.start();
+    return new ReconnectingClient(keeper);
   }
 
   /** How this client stands. Waits for nothing, whatever other calls wait for. */

@@ -210,6 +210,22 @@ class ReconnectingClientTest {
   }
 
   @Test
+  void shouldConnectWhenASocketAppearsWithoutWaitingForItsTime() throws Exception {
+    long hour = TimeUnit.HOURS.toNanos(1);
+    ClientConfig config =
+        new ClientConfig(directory.resolve("socket"), "instance", "test", BOUND, 25_000, 1, false);
+    client = ReconnectingClient.connect(new ManagerKeeper(config, new BackOff(hour, hour)));
+    assertThat(client.state().connected()).isFalse();
+    startManager();
+    await("connected", ConnectionState::connected);
+    manager.close();
+    Files.deleteIfExists(directory.resolve("socket"));
+    await("loss", state -> !state.connected());
+    startManager();
+    await("connected again", state -> state.connected() && state.reconnects() == 2);
+  }
+
+  @Test
   void shouldTryAgainWhileTheVersionsDiffer() throws InterruptedException {
     startManager();
     answer(ClientFrame.BodyCase.HELLO, _ -> failure(Status.VERSION_MISMATCH, "versions differ"));
