@@ -621,8 +621,8 @@ final class GrantWorld implements SteppedTable.Watcher {
       long id = operation.operationId();
       if (id >= 0) {
         hash.add(engineTable.wordAcquire(GrantWord.slotOf(id)));
-        hash.add(engineTable.status(GrantWord.slotOf(id)).ordinal());
-        hash.add(engineTable.engineStatus(GrantWord.slotOf(id)).ordinal());
+        hash.add(engineTable.status(GrantWord.slotOf(id)).code());
+        hash.add(engineTable.engineStatus(GrantWord.slotOf(id)).code());
         hash.addFields(coreOperation(operation));
       }
     }

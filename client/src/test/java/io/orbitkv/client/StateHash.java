@@ -45,7 +45,7 @@ final class StateHash {
         return field.getLong(object);
       }
       Object value = field.get(object);
-      return value instanceof Enum<?> named ? named.ordinal() + 2 : value == null ? 0 : 1;
+      return value instanceof Enum<?> named ? named.name().hashCode() : value == null ? 0 : 1;
     } catch (IllegalAccessException e) {
       throw new AssertionError(e);
     }
