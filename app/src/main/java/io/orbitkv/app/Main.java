@@ -43,6 +43,8 @@ public final class Main implements Runnable {
               new ReplayCommand(),
               new BenchCommand(),
               new StatusCommand(),
+              new ClearCommand(),
+              new ExplainCommand(),
               new PackageCommand())) {
         CommandSpec annotated = CommandSpec.forAnnotatedObject(command);
         line.addSubcommand(new CommandLine(withStandardOptions(annotated)));

@@ -42,6 +42,12 @@ final class ReplayCommand implements Callable<Integer> {
   private ByteSize blockBytes = ByteSize.parse(DEFAULT_BLOCK_BYTES);
 
   @Option(
+      names = "--skip",
+      paramLabel = "N",
+      description = "Do not play the first requests. Default: 0.")
+  private int skip;
+
+  @Option(
       names = "--limit",
       paramLabel = "N",
       description = "Play the first requests only. Default: all.")
@@ -68,7 +74,9 @@ final class ReplayCommand implements Callable<Integer> {
         "--block-bytes=" + blockBytes.bytes(),
         MIN_BLOCK_BYTES + ".." + MAX_BLOCK_BYTES);
     check(limit >= 1, "--limit=" + limit, "1 and more");
-    Trace requests = open().limit(limit);
+    check(skip >= 0, "--skip=" + skip, "0 and more");
+    Trace requests = open().skip(skip).limit(limit);
+    check(!requests.requests().isEmpty(), "--skip=" + skip, "less than the trace's requests");
     ReplayOptions options =
         new ReplayOptions(
             socket.path(), Math.toIntExact(blockBytes.bytes()), seed, errorIsTerminal());

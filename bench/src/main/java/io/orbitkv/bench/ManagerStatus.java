@@ -62,14 +62,18 @@ public final class ManagerStatus {
   }
 
   /**
-   * One number.
+   * One number, by its key and those of the objects around it, outermost first.
    *
    * @throws OrbitKvException when the Manager did not send it
    */
-  public long number(String key) {
-    JsonNode value = json.path(key);
+  public long number(String... keys) {
+    JsonNode value = json;
+    for (String key : keys) {
+      value = value.path(key);
+    }
     if (!value.isNumber()) {
-      throw new OrbitKvException(Status.INVALID, "Manager status: no number \"" + key + "\"");
+      throw new OrbitKvException(
+          Status.INVALID, "Manager status: no number \"" + String.join(".", keys) + "\"");
     }
     return value.longValue();
   }

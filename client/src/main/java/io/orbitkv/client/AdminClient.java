@@ -1,7 +1,10 @@
 package io.orbitkv.client;
 
+import com.google.protobuf.ByteString;
 import io.orbitkv.channel.proto.AdminRequest;
+import io.orbitkv.channel.proto.ClearRequest;
 import io.orbitkv.channel.proto.ClientFrame;
+import io.orbitkv.channel.proto.ExplainRequest;
 import io.orbitkv.channel.proto.ShutdownRequest;
 import io.orbitkv.channel.proto.StatusRequest;
 import java.nio.file.Path;
@@ -34,6 +37,39 @@ public final class AdminClient {
         socket,
         timeout,
         AdminRequest.newBuilder().setShutdown(ShutdownRequest.getDefaultInstance()).build());
+  }
+
+  /**
+   * Removes a namespace from every tier. Leases in use stay valid; what is being published stores
+   * nothing.
+   *
+   * @param namespace digest of 32 bytes; null for everything
+   * @return one JSON object that says what was removed
+   * @throws OrbitKvException as {@link #status}
+   */
+  public static String clear(Path socket, byte[] namespace, Duration timeout) {
+    ClearRequest.Builder clear = ClearRequest.newBuilder();
+    if (namespace != null) {
+      clear.setNamespace(ByteString.copyFrom(namespace));
+    }
+    return call(socket, timeout, AdminRequest.newBuilder().setClear(clear).build());
+  }
+
+  /**
+   * Says where a block is, or why it is nowhere.
+   *
+   * @param namespace digest of 32 bytes
+   * @param hash block hash
+   * @return one JSON object
+   * @throws OrbitKvException as {@link #status}, or when the hash has the wrong length
+   */
+  public static String explain(Path socket, byte[] namespace, byte[] hash, Duration timeout) {
+    ExplainRequest explain =
+        ExplainRequest.newBuilder()
+            .setNamespace(ByteString.copyFrom(namespace))
+            .setHash(ByteString.copyFrom(hash))
+            .build();
+    return call(socket, timeout, AdminRequest.newBuilder().setExplain(explain).build());
   }
 
   private static String call(Path socket, Duration timeout, AdminRequest request) {

@@ -155,6 +155,20 @@ final class BlockStore {
     return history.reason(BlockIndex.digest(data, hash, hashBytes), spaceId);
   }
 
+  /** Lets time pass, for the history of misses. */
+  void setNow(long nowNs) {
+    history.setNow(nowNs);
+  }
+
+  /** Seconds since the last event of a hash, where {@link #missReason} knows one. */
+  int missAgeSeconds(MemorySegment data, long hash, int hashBytes) {
+    return history.ageSeconds(BlockIndex.digest(data, hash, hashBytes));
+  }
+
+  int pins(int row) {
+    return index.pins(row);
+  }
+
   /** Notes why a block is missing from now on; of a cleared space, that it was cleared. */
   void noteMiss(long digest, Namespaces.Space space, MissReason reason) {
     Namespaces.Space living = space;

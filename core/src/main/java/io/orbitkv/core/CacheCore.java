@@ -479,10 +479,23 @@ public final class CacheCore {
     }
   }
 
+  /**
+   * Says where a block is, or why it is nowhere: one entry a group of the namespace, one in all
+   * when the namespace is not known.
+   *
+   * @param digest namespace, 32 bytes
+   * @param hash block hash, as long as the namespace has them
+   * @throws CoreException when the hash has another length
+   */
+  public List<Whereabouts> explain(byte[] digest, byte[] hash) {
+    return new Explanations(store, namespaces, ssd).explain(digest, hash);
+  }
+
   // ---- time and stop ----
 
   /** Lets time pass: leases that have become too old end, old queries are forgotten. */
   public void tick(long nowNs) {
+    store.setNow(nowNs);
     leases.expire(nowNs);
     leases.expireQueries(sessions, nowNs);
     if (ssd != null) {

@@ -19,10 +19,25 @@ final class MissHistory {
   private static final int PLACES = 1 << 20;
   private static final int SPACE_MASK = 0xfff_ffff;
 
+  private static final long NS_PER_SECOND = 1_000_000_000L;
+
   private final MemorySegment places;
+  private final MemorySegment seconds;
+  private int nowSecond;
 
   MissHistory(MetadataMemory memory) {
     this.places = memory.allocate(8L * PLACES);
+    this.seconds = memory.allocate((long) Integer.BYTES * PLACES);
+  }
+
+  /** Time of what is recorded from now on. */
+  void setNow(long nowNs) {
+    nowSecond = (int) (nowNs / NS_PER_SECOND);
+  }
+
+  /** Seconds since the last record of a hash; meaningful where {@link #reason} knows it. */
+  int ageSeconds(long digest) {
+    return nowSecond - Memory.getInt(seconds, place(digest) / 2);
   }
 
   private static long place(long digest) {
@@ -38,6 +53,7 @@ final class MissHistory {
         places,
         place(digest),
         fingerprint(digest) | (long) (space & SPACE_MASK) << 4 | reason.code());
+    Memory.putInt(seconds, place(digest) / 2, nowSecond);
   }
 
   /** Why a block that is not resident is missing. */

@@ -586,6 +586,11 @@ final class SessionConnection implements Runnable {
         switch (request.getWhatCase()) {
           case STATUS -> server.statusJson();
           case SHUTDOWN -> "{\"state\":\"stopping\"}";
+          case CLEAR -> clear(request.getClear().getNamespace().toByteArray());
+          case EXPLAIN ->
+              explain(
+                  request.getExplain().getNamespace().toByteArray(),
+                  request.getExplain().getHash().toByteArray());
           case WHAT_NOT_SET ->
               throw new ProtocolException(Status.INVALID, "admin request names nothing to do");
         };
@@ -593,6 +598,38 @@ final class SessionConnection implements Runnable {
     if (request.hasShutdown()) {
       LOG.info("shutdown asked for: {}", name);
       server.requestStop();
+    }
+  }
+
+  private String clear(byte[] namespace) {
+    if (namespace.length > 0) {
+      requireDigest(namespace);
+    }
+    String done = AdminAnswers.clear(server.control(), namespace.length > 0 ? namespace : null);
+    LOG.info("cleared: {}, {}", name, done);
+    return done;
+  }
+
+  private String explain(byte[] namespace, byte[] hash) {
+    requireDigest(namespace);
+    if (hash.length < Protocol.MIN_HASH_BYTES || hash.length > Protocol.MAX_HASH_BYTES) {
+      throw new ProtocolException(
+          Status.INVALID,
+          "hash bytes="
+              + hash.length
+              + ", allowed="
+              + Protocol.MIN_HASH_BYTES
+              + ".."
+              + Protocol.MAX_HASH_BYTES);
+    }
+    return AdminAnswers.explain(server.control(), namespace, hash);
+  }
+
+  private static void requireDigest(byte[] namespace) {
+    if (namespace.length != Protocol.NAMESPACE_BYTES) {
+      throw new ProtocolException(
+          Status.INVALID,
+          "namespace bytes=" + namespace.length + ", wanted=" + Protocol.NAMESPACE_BYTES);
     }
   }
 

@@ -86,6 +86,13 @@ public record Trace(String name, List<long[]> requests) {
     return count >= requests.size() ? this : new Trace(name, requests.subList(0, count));
   }
 
+  /** All but the first requests. */
+  public Trace skip(int count) {
+    return count == 0
+        ? this
+        : new Trace(name, requests.subList(Math.min(count, requests.size()), requests.size()));
+  }
+
   /** Blocks of the longest request. */
   public int longest() {
     return requests.stream().mapToInt(ids -> ids.length).max().orElse(0);

@@ -1,0 +1,53 @@
+package io.orbitkv.app;
+
+import io.orbitkv.client.AdminClient;
+import java.io.PrintWriter;
+import java.time.Duration;
+import java.util.concurrent.Callable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+import picocli.CommandLine.Spec;
+import tools.jackson.databind.json.JsonMapper;
+
+/** Says where a block is, or why it is nowhere. */
+@Command(name = "explain", description = "Says where a block is, or why it is nowhere.")
+final class ExplainCommand implements Callable<Integer> {
+  private static final Duration TIMEOUT = Duration.ofSeconds(10);
+
+  @Mixin private SocketOption socket;
+
+  @Option(
+      names = "--namespace",
+      paramLabel = "HEX",
+      required = true,
+      converter = HexBytes.Converter.class,
+      description = "Namespace, 64 hexadecimal digits.")
+  private HexBytes namespace;
+
+  @Parameters(
+      paramLabel = "HASH",
+      converter = HexBytes.Converter.class,
+      description = "Block hash, in hexadecimal digits.")
+  private HexBytes hash;
+
+  @Option(names = "--json", description = "Print the Manager's answer as it is.")
+  private boolean json;
+
+  @Spec private CommandSpec spec;
+
+  @Override
+  public Integer call() {
+    String answer = AdminClient.explain(socket.path(), namespace.bytes(), hash.bytes(), TIMEOUT);
+    PrintWriter out = spec.commandLine().getOut();
+    if (json) {
+      out.println(answer);
+    } else {
+      StatusCommand.print(out, "", new JsonMapper().readTree(answer));
+    }
+    out.flush();
+    return 0;
+  }
+}
