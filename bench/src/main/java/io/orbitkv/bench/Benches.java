@@ -20,6 +20,7 @@ public final class Benches {
               "channel", new ChannelBench(),
               "copy", new CopyBench(),
               "lookup", new LookupBench(),
+              "ssd", new SsdBench(),
               "start", new StartBench(),
               "vllm", new VllmBench()));
 
