@@ -152,7 +152,8 @@ final class DemoCommand implements Callable<Integer> {
     System.out.printf(
         Locale.ROOT,
         "loaded from SSD     %,d blocks, wrong checksums %,d%n",
-        status.number("ssd", "read_blocks_total"), status.number("ssd", "crc_failures_total"));
+        status.number("ssd", "read_blocks_total"),
+        status.number("ssd", "crc_failures_total"));
     return code == 0 && found == 0 ? Main.FAILED : code;
   }
 

@@ -71,7 +71,9 @@ final class SsdMap {
   /** Fills a taken row; it is not in the table yet. */
   void fill(int row, int space, MemorySegment hashes, long hash, int crc, int segment, int page) {
     long at = at(row);
-    MemorySegment.copy(hashes, hash, rows, at, HASH_BYTES);
+    for (int word = 0; word < HASH_BYTES; word += Long.BYTES) {
+      Memory.putLong(rows, at + word, Memory.getLong(hashes, hash + word));
+    }
     Memory.putInt(rows, at + SPACE, space);
     Memory.putInt(rows, at + NEXT, 0);
     Memory.putInt(rows, at + CRC, crc);
@@ -123,6 +125,29 @@ final class SsdMap {
     live++;
     while (half + split < 2L * live) {
       splitBucket();
+    }
+  }
+
+  /** Counts a filled row that {@link #build} puts into the table. */
+  void insertAtBuild() {
+    live++;
+  }
+
+  /**
+   * Makes the table of all rows at once, in one pass over the rows in their order; for a map that
+   * was filled by {@link #insertAtBuild} alone.
+   */
+  void build() {
+    if (2L * live > FIRST_BUCKETS) {
+      half = Long.highestOneBit(2L * live);
+      split = 2L * live - half;
+    }
+    for (int row = 0; row < highWater; row++) {
+      if (space(row) >= 0) {
+        long bucket = bucketOfRow(row);
+        Memory.putInt(rows, at(row) + NEXT, Memory.getInt(buckets, bucket));
+        Memory.putInt(buckets, bucket, row + 1);
+      }
     }
   }
 

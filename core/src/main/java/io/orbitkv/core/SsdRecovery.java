@@ -27,4 +27,7 @@ public interface SsdRecovery {
    * @return false when there is no row left for it
    */
   boolean block(int space, MemorySegment memory, long hash, int page, int crc);
+
+  /** Everything was named: from now on lookups find it. */
+  void end();
 }

@@ -72,6 +72,11 @@ final class SsdTier implements SsdRecovery {
     return writer.recovered(namespaces.space(space), memory, hash, recovering, page, crc);
   }
 
+  @Override
+  public void end() {
+    map.build();
+  }
+
   // ---- what the core tells it ----
 
   /** A block was published. */

@@ -434,6 +434,10 @@ final class SsdWriter {
 
   private void makeVisible(int ssd, Namespaces.Space space, int segment) {
     map.insert(ssd);
+    addToSegment(ssd, space, segment);
+  }
+
+  private void addToSegment(int ssd, Namespaces.Space space, int segment) {
     map.setSibling(ssd, segments.firstRow(segment));
     segments.setFirstRow(segment, ssd + 1);
     space.ssdBlocks++;
@@ -448,7 +452,8 @@ final class SsdWriter {
       return false;
     }
     map.fill(ssd, space.id, hashes, hash, crc, segment, page);
-    makeVisible(ssd, space, segment);
+    map.insertAtBuild();
+    addToSegment(ssd, space, segment);
     return true;
   }
 

@@ -197,6 +197,7 @@ final class SimulatedSsd implements SsdPort {
         }
       }
     }
+    into.end();
     return blocks;
   }
 }

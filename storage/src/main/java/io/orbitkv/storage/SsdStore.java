@@ -193,6 +193,7 @@ public final class SsdStore implements SsdPort, AutoCloseable {
     for (int i = 0; i < files.size(); i++) {
       sum = sum.plus(files.get(i).recover(into, firstSegment[i]));
     }
+    into.end();
     recovered = sum;
     return sum;
   }

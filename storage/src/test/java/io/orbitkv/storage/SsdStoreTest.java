@@ -134,6 +134,9 @@ class SsdStoreTest {
       return true;
     }
 
+    @Override
+    public void end() {}
+
     private final Map<Integer, Integer> crcOfKey = new HashMap<>();
 
     /** Reads a block; the result of the port, bytes compared when that is OK. */
