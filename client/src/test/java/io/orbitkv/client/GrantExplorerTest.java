@@ -71,7 +71,11 @@ class GrantExplorerTest {
     "17, 0, true, unregister",
     "17, 0, true, stop",
     "1, 0, true, repeat",
-    "0, 1, true, repeat"
+    "0, 1, true, repeat",
+    "1, 0, true, command lost",
+    "0, 1, true, command lost",
+    "17, 0, true, dirty bit lost",
+    "0, 17, true, dirty bit lost"
   })
   void shouldKeepTheRulesInEveryStateOfOneOperation(
       int publishBlocks, int restoreBlocks, boolean cancel, String fault) {
@@ -107,7 +111,7 @@ class GrantExplorerTest {
   }
 
   private static GrantWorld.Tables weakManager(GrantWorld.TableMaker maker) {
-    return new GrantWorld.Tables(maker, GrantTable::open);
+    return new GrantWorld.Tables(maker, GrantTable::open, true);
   }
 
   /** Makes one kind of move by a store, where a compare-and-set would lose. */
@@ -180,13 +184,23 @@ class GrantExplorerTest {
         0,
         1,
         "unregister",
-        new GrantWorld.Tables(SteppedTable::new, StoringEngine::new),
+        new GrantWorld.Tables(SteppedTable::new, StoringEngine::new, true),
         "record of operation 0 is not given back");
   }
 
   @Test
   void shouldCatchASocketEndTakenForTheEndOfTheProcess() {
     assertCaught(1, 0, "socket end taken for exit", GrantWorld.Tables.real(), "may touch memory");
+  }
+
+  @Test
+  void shouldCatchAManagerThatTrustsTheDirtyBits() {
+    assertCaught(
+        0,
+        1,
+        "dirty bit lost",
+        new GrantWorld.Tables(SteppedTable::new, GrantTable::open, false),
+        "record of operation 0 is not given back");
   }
 
   /** Does not see that the engine has given up in Preparing. */

@@ -38,9 +38,15 @@ final class GrantWorld implements SteppedTable.Watcher {
   private static final int BLOCK_BYTES = 512;
   private static final int PAGES = 128;
   private static final int PART_ENTRIES = 16;
-  private static final long BOUND_NS = 1L << 50;
+  private static final long BOUND_NS = 30_000_000;
+  private static final long LEASE_AGE_NS = 1L << 50;
+  private static final long ROUND_NS = 1_000_000;
   private static final int SLAB = 2 << 20;
   private static final int HASH_BYTES = 16;
+
+  /** Dirty bits of the first records. */
+  private static final long DIRTY_OFFSET = 256;
+
   private static final int ROUNDS = 60;
 
   /** What may happen beside the protocol's own steps; one fault a run at most. */
@@ -49,11 +55,15 @@ final class GrantWorld implements SteppedTable.Watcher {
   /** Makes the Manager's view of the table; a weakened one breaks a rule. */
   interface TableMaker extends BiFunction<MemorySegment, SteppedTable.Watcher, SteppedTable> {}
 
-  /** The Manager's table of a run and the engine's. */
-  record Tables(TableMaker manager, Function<MemorySegment, GrantTable> engine) {
+  /**
+   * The Manager's table of a run and the engine's.
+   *
+   * @param rechecks whether the Manager reads records also without their dirty bit
+   */
+  record Tables(TableMaker manager, Function<MemorySegment, GrantTable> engine, boolean rechecks) {
     /** Both as they are. */
     static Tables real() {
-      return new Tables(SteppedTable::new, GrantTable::open);
+      return new Tables(SteppedTable::new, GrantTable::open, true);
     }
   }
 
@@ -68,6 +78,7 @@ final class GrantWorld implements SteppedTable.Watcher {
 
   private final Scenario scenario;
   private final Explorer.Choices choices;
+  private final boolean rechecks;
   private final MemorySegment memory;
   private long taken;
 
@@ -116,6 +127,7 @@ final class GrantWorld implements SteppedTable.Watcher {
   GrantWorld(Scenario scenario, Tables tables, MemorySegment memory, Explorer.Choices choices) {
     this.scenario = scenario;
     this.choices = choices;
+    this.rechecks = tables.rechecks();
     this.memory = memory;
     channel = take(ChannelDescriptor.REGION_BYTES);
     ChannelDescriptor.format(channel, 0, EPOCH, 0);
@@ -139,7 +151,8 @@ final class GrantWorld implements SteppedTable.Watcher {
     }
     core =
         new CacheCore(
-            new CoreConfig(new long[] {SLAB}, SLAB, SLAB, SLAB, BOUND_NS, PART_ENTRIES, this::take),
+            new CoreConfig(
+                new long[] {SLAB}, SLAB, SLAB, SLAB, LEASE_AGE_NS, PART_ENTRIES, this::take),
             EPOCH,
             new Output());
     int slot = core.reserveSlot();
@@ -400,7 +413,9 @@ final class GrantWorld implements SteppedTable.Watcher {
     }
     ways.add(() -> managerCall("M commands", this::takeCommand));
     ways.add(() -> managerCall("M poll", () -> core.pollGrants(0, now)));
-    ways.add(() -> managerCall("M recheck", () -> core.recheckGrants(0, now)));
+    if (rechecks) {
+      ways.add(() -> managerCall("M recheck", () -> core.recheckGrants(0, now)));
+    }
     if (socketEndSeen) {
       ways.add(() -> session.end("socket has ended"));
     }
@@ -463,7 +478,18 @@ final class GrantWorld implements SteppedTable.Watcher {
               "M unregister",
               () -> core.unregister(0, registrationId, registrationGeneration, now));
       case "repeat" -> repeatCommand();
+      case "command lost" -> dropCommand();
+      case "dirty bit lost" -> Memory.putLong(engineTable.memory(), DIRTY_OFFSET, 0);
       default -> throw new AssertionError(scenario.fault);
+    }
+  }
+
+  /** Takes the next command as if it had never come. */
+  private void dropCommand() {
+    for (CommandRing.Consumer ring : requests) {
+      if (ring != null && ring.tryRead(new Command())) {
+        return;
+      }
     }
   }
 
@@ -588,7 +614,7 @@ final class GrantWorld implements SteppedTable.Watcher {
   /** Both sides do all they can, in turns, without further faults. */
   private void completeFairly() {
     for (int round = 0; round < ROUNDS; round++) {
-      now += 1_000_000;
+      now += ROUND_NS;
       for (int i = 0; i < operations.size() && !engineDead; i++) {
         if (!operations.get(i).isSettled()) {
           step(i);
@@ -603,7 +629,9 @@ final class GrantWorld implements SteppedTable.Watcher {
           core.processExited(0, now);
         }
         core.pollGrants(0, now);
-        core.recheckGrants(0, now);
+        if (rechecks) {
+          core.recheckGrants(0, now);
+        }
       }
     }
   }
@@ -630,7 +658,7 @@ final class GrantWorld implements SteppedTable.Watcher {
         new int[] {ChannelDescriptor.QUERY_REQUESTS, ChannelDescriptor.PUBLISH_REQUESTS}) {
       hash.add(pending(ring));
     }
-    hash.add(Memory.getLongAcquire(engineTable.memory(), 256)); // dirty bits of the first records
+    hash.add(Memory.getLongAcquire(engineTable.memory(), DIRTY_OFFSET));
     hashCore(hash);
     return hash.value();
   }
