@@ -4,7 +4,7 @@ Connect with `CacheManagerClient`, register KV tensors (`Registration`), look pr
 them with the leases of `QueryReady`, and save blocks. Importing the package starts nothing.
 """
 
-from orbitkv.client import CacheManagerClient, Connection, Health
+from orbitkv.client import CacheManagerClient, Connection, Health, PublishActivity
 from orbitkv.errors import (
     BindingChangedError,
     InvalidRequestError,
@@ -46,6 +46,7 @@ __all__ = [
     "OrbitKVError",
     "OrbitKVInternal",
     "OrbitKVTimeoutError",
+    "PublishActivity",
     "QueryLoading",
     "QueryMiss",
     "QueryReady",

@@ -6,6 +6,7 @@ import dataclasses
 import threading
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 from orbitkv.errors import BindingChangedError, InvalidRequestError, LimitError
 from orbitkv.layouts import Layout
@@ -17,8 +18,7 @@ MAX_CHARGED_BYTES = 1 << 40
 MAX_SEGMENTS = 4096
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(NamedTuple):
     """What is true of a tensor while it is registered. Strides in elements, as the tensor says."""
 
     pointer: int
@@ -71,6 +71,7 @@ class Binding:
         if num_blocks < 1:
             raise InvalidRequestError(f"num_blocks={num_blocks}, at least 1", "INVALID")
         self._tensors = dict(tensors)
+        self._kept = [tensor.untyped_storage() for tensor in tensors.values()]  # also where a tensor takes another
         self._facts = {name: Facts.of(tensor) for name, tensor in self._tensors.items()}
         self.index: dict[str, int] = {}
         self.layers: dict[str, LayerMemory] = {}
@@ -102,13 +103,14 @@ class Binding:
     def release(self) -> None:
         """Lets the tensors go."""
         self._tensors = {}
+        self._kept = []
 
 
 def _difference(old: Facts, new: Facts) -> str:
     return ", ".join(
-        f"{field.name}={getattr(new, field.name)}, registered={getattr(old, field.name)}"
-        for field in dataclasses.fields(Facts)
-        if getattr(old, field.name) != getattr(new, field.name)
+        f"{field}={now}, registered={before}"
+        for field, before, now in zip(Facts._fields, old, new, strict=True)
+        if before != now
     )
 
 

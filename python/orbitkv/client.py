@@ -66,6 +66,25 @@ class Connection:
     last_error: str
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class PublishActivity:
+    """What the saves of a client are at: a diagnostic, never a proof of anything about pages.
+
+    Attributes:
+        active: Saves that have not ended for their caller.
+        retained: Of these, saves of a session that is over, whose copies still run.
+        overdue: Of these, saves older than the bound of a call.
+        longest: Seconds since the oldest of them was submitted; 0 without one.
+        manager_alive: Whether the Manager's process lives.
+    """
+
+    active: int
+    retained: int
+    overdue: int
+    longest: float
+    manager_alive: bool
+
+
 class CacheManagerClient:
     """Connects to the Manager, now and whenever it comes back: a client made without a Manager works once one is there.
 
@@ -263,6 +282,13 @@ class CacheManagerClient:
     def fence(self) -> Fence:
         """A fence that is done once `Fence.signal` was called."""
         return Fence(int(_jvm.call("fence")))
+
+    def publish_activity(self) -> PublishActivity:
+        """What the saves of this client are at, those of a Manager that is gone included; waits for nothing."""
+        SCRATCH.reserve(0)
+        alive = self._call("publishActivity", SCRATCH.java)
+        active, retained, overdue, longest_ns = Reader().numbers(4)
+        return PublishActivity(active, retained, overdue, longest_ns / 1e9, bool(alive))
 
     def health(self) -> Health:
         """State of the Manager.

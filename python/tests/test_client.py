@@ -156,8 +156,12 @@ def test_should_begin_only_behind_its_fence(client: CacheManagerClient) -> None:
 def test_should_free_the_pages_of_what_is_cancelled(client: CacheManagerClient) -> None:
     registration = Engine().register(client)
     handle = registration.save(SaveItem(hashes(1), (3,)), fence=client.fence())
+    activity = client.publish_activity()
+    assert (activity.active, activity.retained, activity.overdue, activity.manager_alive) == (1, 0, 0, True)
+    assert activity.longest > 0
     handle.cancel()
     status = handle.wait_save(BOUND)
+    assert client.publish_activity().active == 0
     assert (status.done, status.success, status.status) == (True, False, "CANCELLED")
     assert handle.pages_free
     assert client.lookup(registration.namespace, hashes(1)).num_hit_blocks == 0  # type: ignore[union-attr]

@@ -9,6 +9,7 @@ import io.orbitkv.client.ConnectionState;
 import io.orbitkv.client.Fence;
 import io.orbitkv.client.Health;
 import io.orbitkv.client.Lease;
+import io.orbitkv.client.PublishActivity;
 import io.orbitkv.client.ReconnectingClient;
 import io.orbitkv.client.ReconnectingRegistration;
 import io.orbitkv.client.Rehearsal;
@@ -118,6 +119,20 @@ public final class Bridge {
         .put(state.since().toEpochMilli())
         .put(state.lastError());
     return state.connected() ? 1 : 0;
+  }
+
+  /**
+   * Writes publishes that are active, retained and overdue, and the nanoseconds since the oldest of
+   * them; 1 while the Manager's process lives, else 0.
+   */
+  public static int publishActivity(long client, ByteBuffer answer) {
+    PublishActivity activity = CLIENTS.get(client).publishActivity();
+    new CallBuffer(answer)
+        .put(activity.active())
+        .put(activity.retained())
+        .put(activity.overdue())
+        .put(activity.longestNs());
+    return activity.managerAlive() ? 1 : 0;
   }
 
   /** Low half of the Manager epoch; 0 while no Manager is there. */

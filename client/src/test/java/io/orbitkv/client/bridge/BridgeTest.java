@@ -213,6 +213,8 @@ class BridgeTest {
     long fence = Bridge.fence();
 
     assertThat(Bridge.connection(client, answer)).isZero();
+    assertThat(Bridge.publishActivity(client, answer)).isZero();
+    assertThat(longs(answer, 4)).containsOnly(0);
     assertThat(Bridge.epoch(client)).isZero();
     assertThat(Bridge.isRegistered(registration)).isZero();
     assertThat(Bridge.generation(registration)).isZero();
