@@ -59,7 +59,7 @@ class QueryMiss:
 
     Attributes:
         reason: Why the first block is missing: `NEVER_STORED`, `EVICTED`, `OTHER_NAMESPACE`, `REFUSED`, `CLEARED`,
-            `BUDGET`, or `MANAGER_UNAVAILABLE` when no Manager could be asked.
+            `BUDGET`, `TIER`, or `MANAGER_UNAVAILABLE` when no Manager could be asked.
     """
 
     reason: str
