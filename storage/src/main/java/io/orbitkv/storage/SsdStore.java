@@ -349,7 +349,11 @@ public final class SsdStore implements SsdPort, AutoCloseable {
     return done.get() != null;
   }
 
-  /** Hands what is done to the core, in the order in which it was; returns how much that was. */
+  /**
+   * Hands what is done to the core, in the order in which it was; returns how much that was.
+   *
+   * @throws RuntimeException the first that {@code into} threw; all was handed over nevertheless
+   */
   public int poll(Completion into) {
     IoRequest newest = done.getAndSet(null); // SYNC: done
     IoRequest first = null;
@@ -360,25 +364,36 @@ public final class SsdStore implements SsdPort, AutoCloseable {
       newest = older;
     }
     int count = 0;
+    RuntimeException fault = null;
     while (first != null) {
       IoRequest request = first;
       first = request.next;
       request.next = null;
       int number = request.number;
       int result = request.result;
-      boolean isClear = clearing.left > 0 && number == clearing.request;
       release(request);
-      if (!isClear) {
-        into.completed(number, result);
-      } else {
-        clearing.result = Math.max(clearing.result, result);
-        if (--clearing.left == 0) {
-          into.completed(number, clearing.result);
-        }
+      try {
+        handOver(into, number, result);
+      } catch (RuntimeException e) { // the others must reach the core all the same
+        fault = fault == null ? e : fault;
       }
       count++;
     }
+    if (fault != null) {
+      throw fault;
+    }
     return count;
+  }
+
+  private void handOver(Completion into, int number, int result) {
+    if (clearing.left == 0 || number != clearing.request) {
+      into.completed(number, result);
+      return;
+    }
+    clearing.result = Math.max(clearing.result, result);
+    if (--clearing.left == 0) {
+      into.completed(number, clearing.result);
+    }
   }
 
   private void release(IoRequest request) {
