@@ -21,6 +21,7 @@ class ConcurrencyStressTest {
   private static final Pattern FAULT_SEEN =
       Pattern.compile("^ *[^ ].*? +[1-9][0-9,]* +[<0-9.]+% +Interesting ", Pattern.MULTILINE);
   private static final int BOUND_MINUTES = 4;
+  private static final int TRIES = 4;
 
   @TempDir private Path folder;
 
@@ -33,12 +34,21 @@ class ConcurrencyStressTest {
   })
   void shouldHoldWhereTheWeakenedTwinFails(String test, String variant) throws Exception {
     String kept = run(test + "[.$]" + variant);
-    String weakened = run(test + "[.$]Weakened" + variant);
+    String weakened = runUntilFaultSeen(test + "[.$]Weakened" + variant);
 
     assertThat(kept).contains("[OK] io.orbitkv.channel." + test + "." + variant);
     assertThat(kept).doesNotContain("[FAILED]").doesNotContain("[ERROR]");
     assertThat(weakened).contains("[OK] io.orbitkv.channel." + test + ".Weakened" + variant);
     assertThat(weakened).containsPattern(FAULT_SEEN);
+  }
+
+  /** A fault that needs both actors on a processor at once may hide on a busy machine. */
+  private String runUntilFaultSeen(String test) throws IOException, InterruptedException {
+    String output = "";
+    for (int i = 0; i < TRIES && !FAULT_SEEN.matcher(output).find(); i++) {
+      output = run(test);
+    }
+    return output;
   }
 
   private String run(String test) throws IOException, InterruptedException {
