@@ -200,6 +200,10 @@ final class BootstrapServer implements AutoCloseable {
     return manager.slabBytes();
   }
 
+  RegisteredStates states() {
+    return manager.states();
+  }
+
   String statusJson() {
     return manager.statusJson();
   }

@@ -54,6 +54,7 @@ public final class Manager implements AutoCloseable {
   private SsdStore ssd; // null without one
   private UnixListener listener;
   private BootstrapServer server;
+  private final RegisteredStates states = new RegisteredStates();
   private StatusSource status;
   private boolean peerPidFd;
   private volatile boolean stopping;
@@ -105,7 +106,7 @@ public final class Manager implements AutoCloseable {
       LOG.info("SSD tier: {}", control.recover().summary());
     }
     control.start();
-    status = new StatusSource(Waits.answer(control.stats()), control::stats, this::facts);
+    status = new StatusSource(Waits.answer(control.stats()), control::stats, this::facts, states);
     http.serve(status, counters, config.enablePrometheus());
     listener = UnixListener.bind(config.socket(), peerRule.socketMode());
     peerPidFd = probePeerPidFd();
@@ -377,6 +378,10 @@ public final class Manager implements AutoCloseable {
         left.grantsActive(),
         left.retainedOperations(),
         left.perSession());
+  }
+
+  RegisteredStates states() {
+    return states;
   }
 
   /** Stops on a thread of its own. */

@@ -435,6 +435,7 @@ final class SessionConnection implements Runnable {
     CacheCore.RegistrationId id =
         Waits.answer(
             server.control().call(core -> core.register(session.slot, request, System.nanoTime())));
+    server.states().add(session.slot, id.id(), request.namespace(), register.getState());
     Registered.Builder registered =
         Registered.newBuilder()
             .setRegistrationId(id.id())
@@ -569,6 +570,7 @@ final class SessionConnection implements Runnable {
       }
     }
     Waits.answer(done);
+    server.states().remove(session.slot, unregister.getRegistrationId());
     frames.send(
         ManagerFrame.newBuilder().setUnregistered(Unregistered.getDefaultInstance()).build());
   }
@@ -643,6 +645,7 @@ final class SessionConnection implements Runnable {
 
   /** Ends the session and waits until nothing of it is left: settled, or the Manager's own end. */
   private void endSession(SessionEnd reason) {
+    server.states().removeAll(session.slot);
     var _ = server.control().lose(session, reason);
     connection.close();
     boolean told = pidFd == null;

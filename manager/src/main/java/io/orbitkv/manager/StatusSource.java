@@ -23,6 +23,7 @@ final class StatusSource {
   private static final double NS_PER_SECOND = 1e9;
 
   private final Supplier<CompletableFuture<CoreStats>> stats;
+  private final RegisteredStates states;
   private final Supplier<Facts> facts;
   private CompletableFuture<CoreStats> refresh;
   private long refreshedNs;
@@ -70,7 +71,11 @@ final class StatusSource {
 
   /** Starts with a first snapshot, so that there is always one. */
   StatusSource(
-      CoreStats first, Supplier<CompletableFuture<CoreStats>> stats, Supplier<Facts> facts) {
+      CoreStats first,
+      Supplier<CompletableFuture<CoreStats>> stats,
+      Supplier<Facts> facts,
+      RegisteredStates states) {
+    this.states = states;
     this.last = first;
     this.refreshedNs = System.nanoTime() - FRESH_NS;
     this.refresh = CompletableFuture.completedFuture(first);
@@ -214,7 +219,7 @@ final class StatusSource {
     }
   }
 
-  private static void putSessions(ArrayNode array, CoreStats s) {
+  private void putSessions(ArrayNode array, CoreStats s) {
     for (CoreStats.Session session : s.perSession()) {
       ObjectNode line = array.addObject();
       line.put("slot", session.slot());
@@ -224,6 +229,7 @@ final class StatusSource {
       line.put("registrations", session.registrations());
       line.put("leases", session.leases());
       line.put("grants", session.grants());
+      states.put(line.putArray("states"), session.slot());
     }
   }
 }

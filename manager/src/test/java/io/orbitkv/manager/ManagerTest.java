@@ -157,7 +157,12 @@ class ManagerTest {
 
       JsonNode during = status(manager);
       assertThat(during.get("sessions").asInt()).isEqualTo(1);
-      assertThat(during.get("session_list").get(0).get("instance").asString()).isEqualTo("engine");
+      JsonNode session = during.get("session_list").get(0);
+      assertThat(session.get("instance").asString()).isEqualTo("engine");
+      JsonNode state = session.get("states").get(0);
+      assertThat(state.get("namespace").asString()).hasSize(64);
+      assertThat(state.get("adapter").asString()).isEmpty();
+      assertThat(state.get("block_tokens").asString()).isNotEmpty();
       ManagerFrame gone =
           client.ask(
               ClientFrame.newBuilder()
