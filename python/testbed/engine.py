@@ -10,12 +10,14 @@ commands are taken; a failed one is answered by `{"error": ...}`:
 | --- | --- |
 | `{"do": "generate", "requests": [...]}` | `{"outputs": [...], "seconds": s}` |
 | `{"do": "play", "steps": [...]}` | `{"outputs": {...}}`: the same for requests that come and go between steps |
-| `{"do": "time", "request": {...}}` | `{"output": {...}, "first_token_seconds": s, "seconds": s}` |
+| `{"do": "time", "request": {...}}` | `{"output": {...}, "first_token_seconds": s, "seconds": s, "hook_share": x}` |
 | `{"do": "reset", "connector": true}` | `{"ok": true}`: forgets the engine's prefixes, and the connector's |
 | `{"do": "arm", "point": name, "pid": pid}` | `{"ok": true}`: see `faults.py` |
 | `{"do": "set", "load": "async", "save": "sync", "policy": "fail"}` | `{"ok": true}`: other options from now on |
 | `{"do": "facts"}` | memory of the process, counters and figures of the connector |
 | `{"do": "exit"}` | ends the engine in order |
+
+`hook_share` is the part of the time after the first token that was spent in hooks of `timed.py`.
 
 A request is `{"story": seed, "length": tokens, "head": tokens, "max_tokens": n, "salt": text, "prompt_logprobs": n}`:
 the first `head` tokens of story 0, then tokens of the story `seed`.
@@ -148,14 +150,21 @@ class Engine:
         self.number += 1
         started = time.perf_counter()
         engine.add_request(f"timed/{self.number}", self.prompt(command["request"]), self.sampling(command["request"]))
-        first = None
+        first = in_hooks = 0.0
         while True:
             outputs = engine.step()
-            if first is None and outputs:
+            if outputs and not first:
                 first = time.perf_counter() - started
+                in_hooks = hook_seconds()
             if outputs and outputs[0].finished:
                 seconds = time.perf_counter() - started
-                return {"output": self.answer(outputs[0]), "first_token_seconds": first, "seconds": seconds}
+                rest = seconds - first
+                return {
+                    "output": self.answer(outputs[0]),
+                    "first_token_seconds": first,
+                    "seconds": seconds,
+                    "hook_share": (hook_seconds() - in_hooks) / rest if rest > 0 else 0.0,
+                }
 
     def reset(self, command: dict[str, Any]) -> dict[str, Any]:
         """Forgets the engine's own prefixes, and the connector's when asked to."""
@@ -190,9 +199,8 @@ class Engine:
             facts["counters"] = dataclasses.asdict(worker.counters)
             scheduler = self.llm.llm_engine.engine_core.engine_core.scheduler.connector._scheduler
             facts["epochs"] = [worker._registered_epoch(), scheduler._client.session_epoch]
-        for name in ("figures", "audit"):
-            if hasattr(connector, name):
-                facts[name] = getattr(connector, name)()
+        if hasattr(connector, "audit"):
+            facts["audit"] = connector.audit()
         return facts
 
 
@@ -201,6 +209,12 @@ def worker_connector() -> Any:
     from vllm.distributed.kv_transfer import get_kv_transfer_group, has_kv_transfer_group
 
     return get_kv_transfer_group() if has_kv_transfer_group() else None
+
+
+def hook_seconds() -> float:
+    """Time spent so far in hooks of a connector that counts it."""
+    connector = worker_connector()
+    return float(connector.hook_seconds()) if hasattr(connector, "hook_seconds") else 0.0
 
 
 def main() -> None:

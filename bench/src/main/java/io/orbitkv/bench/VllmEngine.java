@@ -38,12 +38,19 @@ public final class VllmEngine implements AutoCloseable {
    *
    * @param firstTokenMs milliseconds from the request to its first token
    * @param seconds seconds of the whole request
+   * @param hookShare part of the time after the first token that was spent in hooks of a connector
+   *     that counts it
    * @param cachedTokens prompt tokens that were not computed
    * @param tokens tokens of the answer
    * @param text the same as text
    */
   public record Answer(
-      double firstTokenMs, double seconds, int cachedTokens, List<Integer> tokens, String text) {}
+      double firstTokenMs,
+      double seconds,
+      double hookShare,
+      int cachedTokens,
+      List<Integer> tokens,
+      String text) {}
 
   /**
    * A connector.
@@ -146,6 +153,7 @@ public final class VllmEngine implements AutoCloseable {
     return new Answer(
         answer.path("first_token_seconds").doubleValue() * 1e3,
         answer.path("seconds").doubleValue(),
+        answer.path("hook_share").doubleValue(),
         output.path("cached").intValue(),
         output.path("tokens").valueStream().map(JsonNode::intValue).toList(),
         output.path("text").stringValue(""));
@@ -157,12 +165,6 @@ public final class VllmEngine implements AutoCloseable {
     if (!answer.path("ok").booleanValue()) {
       throw new IOException("the engine did not empty its prefix cache");
     }
-  }
-
-  /** Seconds that the engine has spent in hooks of a connector that counts them. */
-  double hookSeconds() throws IOException {
-    JsonNode answer = call(JSON.createObjectNode().put("do", "facts"));
-    return answer.path("figures").path("hook_seconds").doubleValue();
   }
 
   private JsonNode call(ObjectNode command) throws IOException {

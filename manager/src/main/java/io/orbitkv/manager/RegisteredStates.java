@@ -32,8 +32,7 @@ final class RegisteredStates {
    * @param namespace digest of the state
    */
   void add(int slot, int registration, byte[] namespace, StateFields state) {
-    states.put(
-        new Key(slot, registration), new Entry(HexFormat.of().formatHex(namespace), state));
+    states.put(new Key(slot, registration), new Entry(HexFormat.of().formatHex(namespace), state));
   }
 
   /** Forgets a registration. */
@@ -62,15 +61,14 @@ final class RegisteredStates {
       entry
           .state()
           .getGroupsList()
-          .forEach(
-              group ->
-                  node.put(
-                      "group_" + group.getId(),
-                      group.getKind()
-                          + ", layers="
-                          + group.getLayers()
-                          + ", block bytes="
-                          + group.getBlockBytes()));
+          .forEach(group ->
+              node.put(
+                  "group_" + group.getId(),
+                  group.getKind()
+                      + ", layers="
+                      + group.getLayers()
+                      + ", block bytes="
+                      + group.getBlockBytes()));
     }
   }
 }
