@@ -41,6 +41,7 @@ public final class Main implements Runnable {
           List.of(
               new DemoCommand(),
               new ReplayCommand(),
+              new PlanCommand(),
               new BenchCommand(),
               new StatusCommand(),
               new ClearCommand(),

@@ -50,6 +50,11 @@ class MainTest {
         "bench|NAME|channel, copy, lookup, ssd, start, vllm, all",
         "bench copy --against HEAD|copy|no NAME",
         "bench --against HEAD|--against|source tree",
+        "plan|TRACE|Missing required parameter",
+        "plan none.jsonl|none.jsonl|mooncake-conversation",
+        "plan mooncake-synthetic --fractions 0.5,1.5|1.5|above 0, up to 1",
+        "plan mooncake-synthetic --fractions 0.5,0.1|0.1|rising",
+        "plan mooncake-synthetic --block-bytes 0|--block-bytes=0|1 and more",
         "nothing|nothing|Unmatched argument",
         "``|no command|manager, demo, replay, bench, status"
       })

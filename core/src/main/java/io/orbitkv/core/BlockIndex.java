@@ -5,8 +5,8 @@ import java.lang.foreign.MemorySegment;
 
 /**
  * Rows of blocks, and the hash table over those that are resident, all off the object heap. A row
- * costs 64 bytes here, 20 in {@link ChainLru}, 8 for buckets at the table's load of one half, and 4
- * in its slab: 96 in all.
+ * costs 64 bytes here, 20 in {@link ReusePolicy}, 8 for buckets at the table's load of one half,
+ * and 4 in its slab: 96 in all.
  *
  * <pre>
  * offset  bytes  field
@@ -164,6 +164,11 @@ final class BlockIndex {
   /** Digest of a row's hash alone, whatever its namespace. */
   long digest(int row) {
     return mixOfRow(row, 0);
+  }
+
+  /** Digest of a row's hash and space. */
+  long key(int row) {
+    return mixOfRow(row, space(row));
   }
 
   private long mixOfRow(int row, int space) {

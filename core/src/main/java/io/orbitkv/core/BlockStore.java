@@ -10,19 +10,20 @@ import java.lang.foreign.MemorySegment;
  * are evicted.
  */
 final class BlockStore {
-  /**
-   * Operations within which a chain counts as just touched: the resident blocks shifted by this.
-   */
+  /** Publishes within which a chain counts as just touched: the resident blocks shifted by this. */
   private static final int RECENT_SHIFT = 6;
+
+  /** Most rows that one search for a victim in the middle of a chain looks at. */
+  private static final int MAX_SEARCH = 65_536;
 
   private final BlockPool pool;
   private final BlockIndex index;
   private final EvictionPolicy policy;
   private final MissHistory history;
   private final Namespaces namespaces;
-  private int now;
   private BlockPool.SizeClass coldestFor;
   private int coldest;
+  private int hand; // where the search for a victim in the middle of a chain goes on
 
   private SsdTier ssd; // null without one
 
@@ -39,7 +40,7 @@ final class BlockStore {
     this.pool = new BlockPool(config);
     long maxRows = Math.min(pool.capacityBytes() / BlockPool.SLOT_ALIGNMENT, 1 << 30);
     this.index = new BlockIndex(maxRows, config.memory());
-    this.policy = new ChainLru(maxRows, config.memory(), index);
+    this.policy = new ReusePolicy(maxRows, config.memory(), index);
     this.history = new MissHistory(config.memory());
   }
 
@@ -48,9 +49,14 @@ final class BlockStore {
     ssd = tier;
   }
 
-  /** Begins an operation: everything it uses is newer than all before. */
+  /** Begins an operation. */
   void nextOperation() {
-    now++;
+    coldestFor = null;
+  }
+
+  /** Begins a publish: everything used from now on is newer than all before. */
+  void nextPublish() {
+    policy.tick();
     coldestFor = null;
   }
 
@@ -80,14 +86,14 @@ final class BlockStore {
 
   private boolean makeRoom(BlockPool.SizeClass size) {
     if (coldestFor != size) { // looked for once an operation and block size
-      coldest = pool.classCount() > 1 ? pool.coldestSlabOfOthers(size, now) : -1;
+      coldest = pool.classCount() > 1 ? pool.coldestSlabOfOthers(size, policy.now()) : -1;
       coldestFor = size;
     }
-    int victim = BlockPool.allPinned(size) ? -1 : policy.victim(size.index);
+    int victim = BlockPool.allPinned(size) ? -1 : victim(size);
     boolean othersColder =
         coldest >= 0
             && pool.isReclaimable(coldest, size)
-            && (victim < 0 || now - pool.lastTouch(coldest) > now - policy.stamp(victim));
+            && (victim < 0 || pool.lastTouch(coldest) - policy.oldestStamp(size.index) < 0);
     if (othersColder) {
       evictSlab(coldest);
       coldestFor = null;
@@ -98,6 +104,18 @@ final class BlockStore {
     }
     evict(victim);
     return true;
+  }
+
+  /** The policy's victim; where each that it offers is pinned, any row that is not. */
+  private int victim(BlockPool.SizeClass size) {
+    int victim = policy.victim(size.index);
+    int end = index.highWater();
+    for (int i = Math.min(end, MAX_SEARCH); victim < 0 && i > 0; i--) {
+      hand = hand + 1 < end ? hand + 1 : 0;
+      boolean mayGo = index.state(hand) == BlockIndex.RESIDENT && index.pins(hand) == 0;
+      victim = mayGo && sizeOf(hand) == size ? hand : -1;
+    }
+    return victim;
   }
 
   private void evictSlab(int slab) {
@@ -276,8 +294,8 @@ final class BlockStore {
 
   /** Notes a use of one resident row. */
   void touchOne(int row) {
-    policy.touched(row, sizeOf(row).index, now);
-    pool.touch(index.slab(row), now);
+    policy.touched(row, sizeOf(row).index);
+    pool.touch(index.slab(row), policy.now());
   }
 
   /**
@@ -285,9 +303,10 @@ final class BlockStore {
    * meanwhile.
    *
    * @param parent resident row before it in its chain, or -1
+   * @param left blocks of its publish from this one on in its chain
    */
-  boolean seal(int row, int parent) {
-    if (!admit(row, parent)) {
+  boolean seal(int row, int parent, int left) {
+    if (!admit(row, parent, left)) {
       return false;
     }
     insertions++;
@@ -299,10 +318,10 @@ final class BlockStore {
 
   /** As {@link #seal}, for a block that came from another tier. */
   boolean sealLoaded(int row, int parent) {
-    return admit(row, parent);
+    return admit(row, parent, 0);
   }
 
-  private boolean admit(int row, int parent) {
+  private boolean admit(int row, int parent, int left) {
     unpin(row);
     unsealed--;
     Namespaces.Space space = spaceOf(row);
@@ -312,8 +331,8 @@ final class BlockStore {
     }
     BlockPool.SizeClass size = space.size;
     index.insert(row);
-    policy.added(row, size.index, parent, now);
-    pool.touch(index.slab(row), now);
+    policy.added(row, size.index, parent, left);
+    pool.touch(index.slab(row), policy.now());
     history.record(index.digest(row), index.space(row), MissReason.NONE);
     residentBytes += size.slotBytes;
     space.residentBlocks++;
@@ -328,12 +347,12 @@ final class BlockStore {
   }
 
   /**
-   * Touches a chain from this row to its head, so that heads stay newer than tails. A chain that
-   * was touched not long ago is left in its place: that costs little age and saves the walk for
-   * each block that grows it.
+   * Keeps what a publish continues, and notes a use of the whole chain from this row to its head
+   * when it was not used not long ago: then an engine that had it all the time goes on with it.
    */
   void touchChain(int row) {
-    if (now - policy.stamp(row) <= index.resident() >> RECENT_SHIFT) {
+    if (policy.now() - policy.stamp(row) <= index.resident() >> RECENT_SHIFT) {
+      policy.shielded(row, sizeOf(row).index);
       return;
     }
     int at = row;

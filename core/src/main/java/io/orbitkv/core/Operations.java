@@ -341,7 +341,7 @@ final class Operations {
     Arrays.fill(op.rows, 0, op.count, Operation.REFUSED);
     op.sections = arrays.take(3 * publish.sections());
     op.sectionCount = publish.sections();
-    store.nextOperation();
+    store.nextPublish();
     int block = 0;
     publish.rewind();
     for (int s = 0; s < publish.sections(); s++) {
@@ -815,7 +815,7 @@ final class Operations {
     int parent = op.sections[3 * section + 2];
     parent = parent < 0 ? -1 : store.residentIn(space, parent);
     for (int i = first; i < end; i++) {
-      parent = sealBlock(op, i, space, parent);
+      parent = sealBlock(op, i, space, parent, end - i);
     }
   }
 
@@ -823,7 +823,7 @@ final class Operations {
    * Seals one block behind its parent and returns the resident row that is the parent of the next,
    * or -1.
    */
-  private int sealBlock(Operation op, int block, Namespaces.Space space, int parent) {
+  private int sealBlock(Operation op, int block, Namespaces.Space space, int parent, int left) {
     int code = op.rows[block];
     if (Operation.isHeld(code)) {
       return store.residentIn(space, Operation.heldRow(code));
@@ -832,7 +832,7 @@ final class Operations {
       return -1;
     }
     int twin = store.residentTwin(code);
-    if (store.seal(code, parent)) {
+    if (store.seal(code, parent, left)) {
       publishedBytes += space.blockBytes;
       return code;
     }

@@ -1,0 +1,161 @@
+package io.orbitkv.core;
+
+/**
+ * Learns how likely blocks of each class are used again at each age, and from that what a place in
+ * the cache is worth to them: the most uses that keeping the block on can bring for the time that
+ * it takes, over all times to give up. That is the index of J. C. Gittins, "Bandit Processes and
+ * Dynamic Allocation Indices", J. R. Stat. Soc. B 41(2), 1979, and the idea of <a
+ * href="https://www.usenix.org/conference/nsdi18/presentation/beckmann">LHD</a>, here with the
+ * rates estimated per class. Ages are counted in publishes and kept in half octaves.
+ *
+ * <p>A rate is reuses over time at risk. Where little was seen it leans on the rate of all classes
+ * at that age times how much more this class is reused than all at any age (proportional hazards),
+ * and that on a rate that falls with age.
+ */
+final class ReuseStatistics {
+  /** Number of age steps. */
+  static final int STEPS = 44;
+
+  private static final int STEPS_PER_OCTAVE = 2;
+  private static final double HALF_LIFE = 16_000; // publishes
+  private static final double BASE_WEIGHT = 1; // reuses that an assumed rate counts for
+  private static final double CLASS_WEIGHT = 5;
+  private static final double FACTOR_WEIGHT = 10;
+  private static final double ASSUMED_CHANCE = 0.1; // rate at age a without data: 0.1 / (a + 20)
+  private static final double ASSUMED_AGE = 20;
+  private static final double TAIL_FACTOR = 0.1;
+  private static final double FACTOR_OF_USES = 0.5;
+  private static final double NEGLIGIBLE = 1e-3;
+  private static final int PUBLISHES_A_CLASS = 4;
+
+  private static final double[] START = new double[STEPS + 1];
+
+  static {
+    for (int step = 0; step <= STEPS; step++) {
+      double octave = 1L << (step / STEPS_PER_OCTAVE);
+      START[step] = octave * (1 + (double) (step % STEPS_PER_OCTAVE) / STEPS_PER_OCTAVE);
+    }
+  }
+
+  private final double[] reuses = new double[ReuseState.CLASSES * STEPS];
+  private final double[] time = new double[ReuseState.CLASSES * STEPS];
+  private final float[] worth = new float[ReuseState.CLASSES * STEPS];
+  private final double[] base = new double[STEPS];
+  private final double[] rate = new double[STEPS];
+  private int publishes;
+
+  ReuseStatistics() {
+    updateBase();
+    for (int c = 0; c < ReuseState.CLASSES; c++) {
+      updateWorth(c);
+    }
+  }
+
+  /** Step of an age in publishes. */
+  static int step(int age) {
+    int a = Math.max(1, age);
+    int octave = 31 - Integer.numberOfLeadingZeros(a);
+    int half = octave == 0 ? 0 : (a >>> (octave - 1)) & 1;
+    return Math.min(STEPS - 1, STEPS_PER_OCTAVE * octave + half);
+  }
+
+  /** What a place is worth to a block of the class and age: uses a publish. */
+  float worth(int reuseClass, int step) {
+    return worth[reuseClass * STEPS + step];
+  }
+
+  /** A block was not used while it aged from {@code from} (exclusive) to {@code to}. */
+  void aged(int reuseClass, int from, int to) {
+    int at = reuseClass * STEPS;
+    for (int age = from + 1; age <= to; ) {
+      int step = step(age);
+      int last = step == STEPS - 1 ? to : Math.min(to, (int) Math.ceil(START[step + 1]) - 1);
+      time[at + step] += last - age + 1;
+      age = last + 1;
+    }
+  }
+
+  /** A block was used again at this age. */
+  void reused(int reuseClass, int age) {
+    reuses[reuseClass * STEPS + step(age)]++;
+  }
+
+  /** A publish has begun. Every few of them one class is brought up to date. */
+  void tick() {
+    publishes++;
+    if (publishes % PUBLISHES_A_CLASS == 0) {
+      int turn = publishes / PUBLISHES_A_CLASS % ReuseState.CLASSES;
+      if (turn == 0) {
+        updateBase();
+      }
+      fade(turn);
+      updateWorth(turn);
+    }
+  }
+
+  private void fade(int reuseClass) {
+    double factor = Math.pow(0.5, PUBLISHES_A_CLASS * ReuseState.CLASSES / HALF_LIFE);
+    for (int i = reuseClass * STEPS; i < (reuseClass + 1) * STEPS; i++) {
+      reuses[i] *= factor;
+      time[i] *= factor;
+    }
+  }
+
+  private void updateBase() {
+    for (int step = 0; step < STEPS; step++) {
+      double sumReuses = 0;
+      double sumTime = 0;
+      for (int c = 0; c < ReuseState.CLASSES; c++) {
+        sumReuses += reuses[c * STEPS + step];
+        sumTime += time[c * STEPS + step];
+      }
+      double assumed = ASSUMED_CHANCE / (START[step] + ASSUMED_AGE);
+      base[step] = (sumReuses + BASE_WEIGHT) / (sumTime + BASE_WEIGHT / assumed);
+    }
+  }
+
+  private void updateWorth(int reuseClass) {
+    int at = reuseClass * STEPS;
+    double factor = factor(reuseClass);
+    for (int step = 0; step < STEPS; step++) {
+      double weight = BASE_WEIGHT * CLASS_WEIGHT;
+      double expected = base[step] * factor;
+      rate[step] = (reuses[at + step] + weight) / (time[at + step] + weight / expected);
+    }
+    for (int step = 0; step < STEPS; step++) {
+      worth[at + step] = (float) index(step);
+    }
+  }
+
+  /** How much more the class is reused than all classes at the same ages. */
+  private double factor(int reuseClass) {
+    int at = reuseClass * STEPS;
+    double seen = 0;
+    double expected = 0;
+    for (int step = 0; step < STEPS; step++) {
+      seen += reuses[at + step];
+      expected += time[at + step] * base[step];
+    }
+    int uses = ReuseState.typicalUses(reuseClass);
+    double assumed = uses == 0 ? TAIL_FACTOR : FACTOR_OF_USES * uses * uses;
+    return (seen + FACTOR_WEIGHT * assumed) / (expected + FACTOR_WEIGHT);
+  }
+
+  /** Gittins index at the start of an age step, for the rates in {@link #rate}. */
+  private double index(int from) {
+    double alive = 1;
+    double used = 0;
+    double held = 0;
+    double best = 0;
+    for (int step = from; step < STEPS - 1 && alive > NEGLIGIBLE; step++) {
+      double length = START[step + 1] - START[step];
+      double risk = rate[step] * length;
+      double stays = 1 / (1 + risk);
+      used += alive * (1 - stays);
+      held += alive * stays * length * (1 + risk / 2);
+      alive *= stays;
+      best = Math.max(best, used / held);
+    }
+    return best;
+  }
+}
