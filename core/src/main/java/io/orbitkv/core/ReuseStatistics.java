@@ -1,5 +1,7 @@
 package io.orbitkv.core;
 
+import java.util.Arrays;
+
 /**
  * Learns how likely blocks of each class are used again at each age, and from that what a place in
  * the cache is worth to them: the most uses that keeping the block on can bring for the time that
@@ -10,7 +12,7 @@ package io.orbitkv.core;
  *
  * <p>A rate is reuses over time at risk. Where little was seen it leans on the rate of all classes
  * at that age times how much more this class is reused than all at any age (proportional hazards),
- * and that on a rate that falls with age.
+ * and that on a rate that falls with age and is scaled to all that was seen.
  */
 final class ReuseStatistics {
   /** Number of age steps. */
@@ -21,8 +23,9 @@ final class ReuseStatistics {
   private static final double BASE_WEIGHT = 1; // reuses that an assumed rate counts for
   private static final double CLASS_WEIGHT = 5;
   private static final double FACTOR_WEIGHT = 10;
-  private static final double ASSUMED_CHANCE = 0.1; // rate at age a without data: 0.1 / (a + 20)
+  private static final double ASSUMED_CHANCE = 0.1; // rate at age a before all data: 0.1 / (a + 20)
   private static final double ASSUMED_AGE = 20;
+  private static final double ASSUMED_WEIGHT = 2;
   private static final double TAIL_FACTOR = 0.1;
   private static final double FACTOR_OF_USES = 0.5;
   private static final double NEGLIGIBLE = 1e-3;
@@ -40,6 +43,8 @@ final class ReuseStatistics {
   private final double[] reuses = new double[ReuseState.CLASSES * STEPS];
   private final double[] time = new double[ReuseState.CLASSES * STEPS];
   private final float[] worth = new float[ReuseState.CLASSES * STEPS];
+  private final double[] allReuses = new double[STEPS];
+  private final double[] allTime = new double[STEPS];
   private final double[] base = new double[STEPS];
   private final double[] rate = new double[STEPS];
   private int publishes;
@@ -102,16 +107,26 @@ final class ReuseStatistics {
   }
 
   private void updateBase() {
-    for (int step = 0; step < STEPS; step++) {
-      double sumReuses = 0;
-      double sumTime = 0;
-      for (int c = 0; c < ReuseState.CLASSES; c++) {
-        sumReuses += reuses[c * STEPS + step];
-        sumTime += time[c * STEPS + step];
-      }
-      double assumed = ASSUMED_CHANCE / (START[step] + ASSUMED_AGE);
-      base[step] = (sumReuses + BASE_WEIGHT) / (sumTime + BASE_WEIGHT / assumed);
+    Arrays.fill(allReuses, 0);
+    Arrays.fill(allTime, 0);
+    for (int i = 0; i < ReuseState.CLASSES * STEPS; i++) {
+      allReuses[i % STEPS] += reuses[i];
+      allTime[i % STEPS] += time[i];
     }
+    double seen = ASSUMED_WEIGHT;
+    double expected = ASSUMED_WEIGHT;
+    for (int step = 0; step < STEPS; step++) {
+      seen += allReuses[step];
+      expected += allTime[step] * assumed(step);
+    }
+    for (int step = 0; step < STEPS; step++) {
+      double assumed = assumed(step) * seen / expected;
+      base[step] = (allReuses[step] + BASE_WEIGHT) / (allTime[step] + BASE_WEIGHT / assumed);
+    }
+  }
+
+  private static double assumed(int step) {
+    return ASSUMED_CHANCE / (START[step] + ASSUMED_AGE);
   }
 
   private void updateWorth(int reuseClass) {
