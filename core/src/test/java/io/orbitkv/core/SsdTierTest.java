@@ -162,11 +162,12 @@ class SsdTierTest {
     disk.completeAll(nowNs);
   }
 
-  /** Fills DRAM with other blocks, so that the former ones are on SSD alone. */
+  /** Fills DRAM with blocks that are used twice, so that the former ones are on SSD alone. */
   private void pushOut(EngineModel engine, long from, int blocks) {
     for (int i = 0; i < blocks; i += 16) {
       publish(engine, keys(from + i, 16));
       settle();
+      restore(engine, keys(from + i, 16), from + i);
     }
   }
 
