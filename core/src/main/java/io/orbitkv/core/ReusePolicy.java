@@ -40,8 +40,6 @@ final class ReusePolicy implements EvictionPolicy {
   public void tick() {
     now++;
     samples.resize(index.resident());
-    samples.tick(now);
-    statistics.tick();
     for (AgeCells each : cells) {
       each.tick(now);
     }
@@ -63,6 +61,8 @@ final class ReusePolicy implements EvictionPolicy {
 
   @Override
   public void added(int row, int sizeClass, int parent, int left) {
+    samples.step(now);
+    statistics.step();
     AgeCells into = cells(sizeClass);
     long key = index.key(row);
     int state = past(key, parent, left);

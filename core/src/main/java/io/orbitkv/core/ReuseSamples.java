@@ -28,7 +28,7 @@ final class ReuseSamples {
   private static final long LAST = 8;
   private static final long COUNTED = 12;
   private static final int SET_BITS = 11;
-  private static final int PLACES_A_TICK = 128;
+  private static final int PLACES_A_STEP = 8;
   private static final int BLOCKS_PER_CACHED = 8;
 
   private final MemorySegment places;
@@ -103,8 +103,8 @@ final class ReuseSamples {
   }
 
   /** Tells the ages of some watched blocks, in turn. */
-  void tick(int now) {
-    for (int i = 0; i < PLACES_A_TICK; i++) {
+  void step(int now) {
+    for (int i = 0; i < PLACES_A_STEP; i++) {
       long at = (long) hand * ENTRY_BYTES;
       if (Memory.getInt(places, at + STATE) != 0) {
         age(at, now);

@@ -19,7 +19,7 @@ final class ReuseStatistics {
   static final int STEPS = 44;
 
   private static final int STEPS_PER_OCTAVE = 2;
-  private static final double HALF_LIFE = 16_000; // publishes
+  private static final double HALF_LIFE = 262_144; // blocks stored
   private static final double BASE_WEIGHT = 1; // reuses that an assumed rate counts for
   private static final double CLASS_WEIGHT = 5;
   private static final double FACTOR_WEIGHT = 10;
@@ -29,7 +29,7 @@ final class ReuseStatistics {
   private static final double TAIL_FACTOR = 0.1;
   private static final double FACTOR_OF_USES = 0.5;
   private static final double NEGLIGIBLE = 1e-3;
-  private static final int PUBLISHES_A_CLASS = 4;
+  private static final int BLOCKS_A_CLASS = 64;
 
   private static final double[] START = new double[STEPS + 1];
 
@@ -46,8 +46,9 @@ final class ReuseStatistics {
   private final double[] allReuses = new double[STEPS];
   private final double[] allTime = new double[STEPS];
   private final double[] base = new double[STEPS];
-  private final double[] rate = new double[STEPS];
-  private int publishes;
+  private final double[] stays = new double[STEPS];
+  private final double[] held = new double[STEPS];
+  private int blocks;
 
   ReuseStatistics() {
     updateBase();
@@ -85,11 +86,11 @@ final class ReuseStatistics {
     reuses[reuseClass * STEPS + step(age)]++;
   }
 
-  /** A publish has begun. Every few of them one class is brought up to date. */
-  void tick() {
-    publishes++;
-    if (publishes % PUBLISHES_A_CLASS == 0) {
-      int turn = publishes / PUBLISHES_A_CLASS % ReuseState.CLASSES;
+  /** A block is stored. Every few of them one class is brought up to date. */
+  void step() {
+    blocks++;
+    if (blocks % BLOCKS_A_CLASS == 0) {
+      int turn = blocks / BLOCKS_A_CLASS % ReuseState.CLASSES;
       if (turn == 0) {
         updateBase();
       }
@@ -99,7 +100,7 @@ final class ReuseStatistics {
   }
 
   private void fade(int reuseClass) {
-    double factor = Math.pow(0.5, PUBLISHES_A_CLASS * ReuseState.CLASSES / HALF_LIFE);
+    double factor = Math.pow(0.5, BLOCKS_A_CLASS * ReuseState.CLASSES / HALF_LIFE);
     for (int i = reuseClass * STEPS; i < (reuseClass + 1) * STEPS; i++) {
       reuses[i] *= factor;
       time[i] *= factor;
@@ -135,7 +136,11 @@ final class ReuseStatistics {
     for (int step = 0; step < STEPS; step++) {
       double weight = BASE_WEIGHT * CLASS_WEIGHT;
       double expected = base[step] * factor;
-      rate[step] = (reuses[at + step] + weight) / (time[at + step] + weight / expected);
+      double rate = (reuses[at + step] + weight) / (time[at + step] + weight / expected);
+      double length = START[step + 1] - START[step];
+      double risk = rate * length;
+      stays[step] = 1 / (1 + risk);
+      held[step] = stays[step] * length * (1 + risk / 2);
     }
     for (int step = 0; step < STEPS; step++) {
       worth[at + step] = (float) index(step);
@@ -156,21 +161,22 @@ final class ReuseStatistics {
     return (seen + FACTOR_WEIGHT * assumed) / (expected + FACTOR_WEIGHT);
   }
 
-  /** Gittins index at the start of an age step, for the rates in {@link #rate}. */
+  /** Gittins index at the start of an age step, for the chances in {@link #stays}. */
   private double index(int from) {
     double alive = 1;
-    double used = 0;
-    double held = 0;
-    double best = 0;
+    double sumUsed = 0;
+    double sumHeld = 0;
+    double bestUsed = 0;
+    double bestHeld = 1;
     for (int step = from; step < STEPS - 1 && alive > NEGLIGIBLE; step++) {
-      double length = START[step + 1] - START[step];
-      double risk = rate[step] * length;
-      double stays = 1 / (1 + risk);
-      used += alive * (1 - stays);
-      held += alive * stays * length * (1 + risk / 2);
-      alive *= stays;
-      best = Math.max(best, used / held);
+      sumUsed += alive * (1 - stays[step]);
+      sumHeld += alive * held[step];
+      alive *= stays[step];
+      if (sumUsed * bestHeld > bestUsed * sumHeld) {
+        bestUsed = sumUsed;
+        bestHeld = sumHeld;
+      }
     }
-    return best;
+    return bestUsed / bestHeld;
   }
 }

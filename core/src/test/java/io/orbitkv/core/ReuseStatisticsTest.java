@@ -10,13 +10,13 @@ import org.junit.jupiter.params.provider.CsvSource;
 class ReuseStatisticsTest {
   private static final int REUSED = 3;
   private static final int DEAD = 4;
-  private static final int TICKS_TO_LEARN = 4 * ReuseState.CLASSES * 2;
+  private static final int BLOCKS_TO_LEARN = 64 * ReuseState.CLASSES * 2;
 
   private final ReuseStatistics statistics = new ReuseStatistics();
 
   private void learn() {
-    for (int i = 0; i < TICKS_TO_LEARN; i++) {
-      statistics.tick();
+    for (int i = 0; i < BLOCKS_TO_LEARN; i++) {
+      statistics.step();
     }
   }
 
