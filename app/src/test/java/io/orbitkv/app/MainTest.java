@@ -56,7 +56,7 @@ class MainTest {
         "plan mooncake-synthetic --fractions 0.5,0.1|0.1|rising",
         "plan mooncake-synthetic --block-bytes 0|--block-bytes=0|1 and more",
         "nothing|nothing|Unmatched argument",
-        "``|no command|manager, demo, replay, bench, status"
+        "``|no command|manager, demo, replay, plan, bench, status"
       })
   void shouldAnswerWrongUseWithOneLineAndTwo(String command, String value, String rule) {
     String[] arguments = command.isEmpty() ? new String[0] : command.split(" ", -1);
