@@ -276,21 +276,22 @@ def test_should_refuse_saves_of_a_restore_only_engine(client: CacheManagerClient
     assert refused.value.status == "RESTORE_ONLY"
 
 
-def test_should_count_refused_blocks_of_a_full_pool(client: CacheManagerClient) -> None:
-    engine = Engine(layers=1, pages=16, page_bytes=2 << 20)
-    registration = engine.register(client)
-    leases = []
-    for i in range(5):
-        save(registration, engine, hashes(4, f"held {i}"))
-        leases.append(ready(client, registration, hashes(4, f"held {i}")).lease)
+def test_should_count_refused_blocks_of_a_full_pool(manager: ManagerProcess) -> None:
+    with CacheManagerClient(manager.socket) as client:
+        engine = Engine(layers=1, pages=16, page_bytes=2 << 20)
+        registration = engine.register(client)
+        leases = []
+        for i in range(5):
+            save(registration, engine, hashes(4, f"held {i}"))
+            leases.append(ready(client, registration, hashes(4, f"held {i}")).lease)
 
-    handle = registration.save(SaveItem(hashes(16, "more"), tuple(range(16))), fence=Fence.DONE)
-    status = handle.wait_save(BOUND)
+        handle = registration.save(SaveItem(hashes(16, "more"), tuple(range(16))), fence=Fence.DONE)
+        status = handle.wait_save(BOUND)
 
-    assert (status.success, status.status) == (False, "POOL_FULL")
-    assert status.stored + status.refused == 16
-    assert status.outcomes.count("REFUSED") == status.refused > 0
-    assert all(client.release(lease) for lease in leases)
+        assert (status.success, status.status) == (False, "POOL_FULL")
+        assert status.stored + status.refused == 16
+        assert status.outcomes.count("REFUSED") == status.refused > 0
+        assert all(client.release(lease) for lease in leases)
 
 
 def test_should_hold_the_instance_for_this_process(shared_manager: ManagerProcess) -> None:

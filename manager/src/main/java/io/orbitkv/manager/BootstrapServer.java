@@ -169,6 +169,10 @@ final class BootstrapServer implements AutoCloseable {
     }
   }
 
+  boolean isStopping() {
+    return manager.isStopping();
+  }
+
   /** Refuses what would begin something. */
   void refuseWhenStopping() {
     if (manager.isStopping()) {

@@ -105,9 +105,13 @@ final class SessionConnection implements Runnable {
     } catch (LinuxException e) {
       connectionBroke(e);
     } catch (RuntimeException e) {
-      server.counters().internalError();
-      LOG.error("connection ended by a fault: {}", name, e);
-      fail(Status.INTERNAL, "fault inside the Manager; its log has the cause");
+      if (server.isStopping()) { // its wait for the control thread was cut short
+        fail(Status.STOPPING, "the Manager is stopping");
+      } else {
+        server.counters().internalError();
+        LOG.error("connection ended by a fault: {}", name, e);
+        fail(Status.INTERNAL, "fault inside the Manager; its log has the cause");
+      }
     } finally {
       connection.close();
       if (pidFd != null) {
