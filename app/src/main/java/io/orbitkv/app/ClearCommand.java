@@ -1,7 +1,6 @@
 package io.orbitkv.app;
 
 import io.orbitkv.client.AdminClient;
-import java.io.PrintWriter;
 import java.time.Duration;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
@@ -9,7 +8,6 @@ import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
-import tools.jackson.databind.json.JsonMapper;
 
 /** Removes blocks from every tier of the running Manager. */
 @Command(
@@ -38,13 +36,7 @@ final class ClearCommand implements Callable<Integer> {
   public Integer call() {
     String answer =
         AdminClient.clear(socket.path(), namespace == null ? null : namespace.bytes(), TIMEOUT);
-    PrintWriter out = spec.commandLine().getOut();
-    if (json) {
-      out.println(answer);
-    } else {
-      StatusCommand.print(out, "", new JsonMapper().readTree(answer));
-    }
-    out.flush();
+    StatusCommand.printAnswer(spec.commandLine().getOut(), answer, json);
     return 0;
   }
 }

@@ -1,7 +1,6 @@
 package io.orbitkv.app;
 
 import io.orbitkv.client.AdminClient;
-import java.io.PrintWriter;
 import java.time.Duration;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
@@ -10,7 +9,6 @@ import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 import picocli.CommandLine.Spec;
-import tools.jackson.databind.json.JsonMapper;
 
 /** Says where a block is, or why it is nowhere. */
 @Command(name = "explain", description = "Says where a block is, or why it is nowhere.")
@@ -41,13 +39,7 @@ final class ExplainCommand implements Callable<Integer> {
   @Override
   public Integer call() {
     String answer = AdminClient.explain(socket.path(), namespace.bytes(), hash.bytes(), TIMEOUT);
-    PrintWriter out = spec.commandLine().getOut();
-    if (json) {
-      out.println(answer);
-    } else {
-      StatusCommand.print(out, "", new JsonMapper().readTree(answer));
-    }
-    out.flush();
+    StatusCommand.printAnswer(spec.commandLine().getOut(), answer, json);
     return 0;
   }
 }

@@ -35,15 +35,23 @@ final class StatusCommand implements Callable<Integer> {
   public Integer call() {
     String status = AdminClient.status(socket.path(), TIMEOUT);
     PrintWriter out = spec.commandLine().getOut();
-    if (json) {
-      out.println(status);
-    } else if (retained) {
+    if (retained && !json) {
       RetainedReport.print(out, new JsonMapper().readTree(status));
+      out.flush();
     } else {
-      print(out, "", new JsonMapper().readTree(status));
+      printAnswer(out, status, json);
+    }
+    return 0;
+  }
+
+  /** Prints an answer of the Manager: as it is, or a line for each value. */
+  static void printAnswer(PrintWriter out, String answer, boolean asItIs) {
+    if (asItIs) {
+      out.println(answer);
+    } else {
+      print(out, "", new JsonMapper().readTree(answer));
     }
     out.flush();
-    return 0;
   }
 
   /** One line for each value; objects and lists are indented below their name. */
