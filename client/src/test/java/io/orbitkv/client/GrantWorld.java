@@ -1,69 +1,37 @@
 package io.orbitkv.client;
 
-import io.orbitkv.channel.ByteRing;
-import io.orbitkv.channel.ChannelDescriptor;
-import io.orbitkv.channel.Command;
-import io.orbitkv.channel.CommandRing;
 import io.orbitkv.channel.GrantTable;
 import io.orbitkv.channel.GrantWord;
-import io.orbitkv.channel.LookupReply;
-import io.orbitkv.channel.LookupRequest;
-import io.orbitkv.channel.Memory;
-import io.orbitkv.channel.Opcode;
-import io.orbitkv.channel.Protocol;
 import io.orbitkv.channel.Status;
-import io.orbitkv.core.CacheCore;
-import io.orbitkv.core.CoreConfig;
-import io.orbitkv.core.CoreOutput;
 import io.orbitkv.core.CoreStats;
-import io.orbitkv.core.RegistrationRequest;
+import io.orbitkv.core.RetainedReason;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.EnumSet;
 import java.util.List;
+import java.util.Set;
 import java.util.function.BiFunction;
 import java.util.function.Function;
 
 /**
- * One Manager core and one engine session, both real, on plain memory of their own, and some
- * operations between them. Each access of the core to the grant table is a point at which the
- * engine may make steps; each step of the engine makes one access. What happens next is chosen by
- * another.
+ * Manager cores and engine sessions, all real, on plain memory of their own, and some operations
+ * between them. Each access of a core to a grant table is a point at which that table's engine may
+ * make steps; each step of an engine makes one access. What happens next is chosen by another.
  */
-final class GrantWorld implements SteppedTable.Watcher {
-  /** Fresh bytes that one world needs. */
-  static final long BYTES = 96L << 20;
-
-  private static final long EPOCH = 5;
-  private static final int BLOCK_BYTES = 512;
-  private static final int PAGES = 128;
-  private static final int PART_ENTRIES = 16;
-  private static final long BOUND_NS = 30_000_000;
-  private static final long LEASE_AGE_NS = 1L << 50;
+final class GrantWorld {
   private static final long ROUND_NS = 1_000_000;
-  private static final int SLAB = 2 << 20;
-  private static final int HASH_BYTES = 16;
-
-  /** Dirty bits of the first records. */
-  private static final long DIRTY_OFFSET = 256;
-
   private static final int ROUNDS = 60;
-
-  /** What may happen beside the protocol's own steps; one fault a run at most. */
-  record Scenario(int publishBlocks, int restoreBlocks, boolean cancel, String fault) {}
+  private static final int SOURCE_PAGE = 0;
 
   /** Makes the Manager's view of the table; a weakened one breaks a rule. */
   interface TableMaker extends BiFunction<MemorySegment, SteppedTable.Watcher, SteppedTable> {}
 
-  /**
-   * The Manager's table of a run and the engine's.
-   *
-   * @param rechecks whether the Manager reads records also without their dirty bit
-   */
-  record Tables(TableMaker manager, Function<MemorySegment, GrantTable> engine, boolean rechecks) {
+  /** The Manager's table of a run and the engine's. */
+  record Tables(TableMaker manager, Function<MemorySegment, GrantTable> engine) {
     /** Both as they are. */
     static Tables real() {
-      return new Tables(SteppedTable::new, GrantTable::open, true);
+      return new Tables(SteppedTable::new, GrantTable::open);
     }
   }
 
@@ -78,316 +46,189 @@ final class GrantWorld implements SteppedTable.Watcher {
 
   private final Scenario scenario;
   private final Explorer.Choices choices;
-  private final boolean rechecks;
-  private final MemorySegment memory;
-  private long taken;
-
-  private final MemorySegment channel;
-  private final GrantTable engineTable;
-  private final EngineSession session;
-  private final CacheCore core;
-  private final MemorySegment pages;
-  private final GroupMemory[] groups;
-  private final PageClaims[] claims;
-  private final MemorySegment[] arenas;
-  private final CopyTools.Pool tools;
-  private final int registrationId;
-  private final int registrationGeneration;
-  private final MemorySegment data;
-
-  private final CommandRing.Consumer[] requests = new CommandRing.Consumer[3];
-  private final ByteRing.Consumer[] requestBytes = new ByteRing.Consumer[3];
-  private final CommandRing.Producer[] replies = new CommandRing.Producer[4];
-  private final ByteRing.Producer[] replyBytes = new ByteRing.Producer[4];
-  private final Command lastReply = new Command();
-
+  private final Set<String> reached;
+  private final WorldMemory memory;
+  private final List<WorldProcess> processes = new ArrayList<>();
+  private final List<WorldSession> sessions = new ArrayList<>();
+  private final List<WorldOperation> operations = new ArrayList<>();
+  private final EnumSet<Scenario.Event> happened = EnumSet.noneOf(Scenario.Event.class);
   private final SaveBudget budget = new SaveBudget();
-  private final List<EngineOperation> operations = new ArrayList<>();
-  private final boolean[] cancelled = new boolean[2];
-  private PublishOperation publish;
-  private RestoreOperation restore;
+  private final ArrayDeque<String> trace = new ArrayDeque<>();
+  private WorldManager manager;
+  private long baseline;
   private long now = 1;
   private boolean exploring;
-  private boolean managerDead;
-  private boolean engineDead;
-  private boolean faulted;
-  private boolean socketEndSeen;
-  private boolean exitSeen;
-  private boolean violated;
-  private boolean settled;
-  private boolean repeated;
-  private long leaseId;
-  private long baseline;
 
   /** Hash of the core's call under way: what it read so far; 0 between calls. */
   private long call;
 
-  private final ArrayDeque<String> trace = new ArrayDeque<>();
-
-  GrantWorld(Scenario scenario, Tables tables, MemorySegment memory, Explorer.Choices choices) {
+  /**
+   * A world at its start.
+   *
+   * @param reached takes the states of records, and how operations ended
+   */
+  GrantWorld(
+      Scenario scenario, MemorySegment memory, Explorer.Choices choices, Set<String> reached) {
     this.scenario = scenario;
     this.choices = choices;
-    this.rechecks = tables.rechecks();
-    this.memory = memory;
-    channel = take(ChannelDescriptor.REGION_BYTES);
-    ChannelDescriptor.format(channel, 0, EPOCH, 0);
-    MemorySegment grants = take(GrantTable.REGION_BYTES);
-    GrantTable.format(grants);
-    engineTable = tables.engine().apply(grants);
-    session = new EngineSession(channel, engineTable, EPOCH, () -> {});
-    arenas = new MemorySegment[] {take(SLAB)};
-    pages = take((long) PAGES * BLOCK_BYTES);
-    data = take(1 << 20);
-    groups =
-        new GroupMemory[] {GroupMemory.of(GroupSpec.contiguous(pages, BLOCK_BYTES, PAGES), true)};
-    claims = new PageClaims[] {PageClaims.enter(groups[0].address())};
-    tools = new CopyTools.Pool(arenas);
-    for (int ring :
-        new int[] {ChannelDescriptor.QUERY_REQUESTS, ChannelDescriptor.PUBLISH_REQUESTS}) {
-      requests[ring] = new CommandRing.Consumer(channel, ring);
-      requestBytes[ring] = new ByteRing.Consumer(channel, ring);
-      replies[ring + 1] = new CommandRing.Producer(channel, ring + 1);
-      replyBytes[ring + 1] = new ByteRing.Producer(channel, ring + 1);
-    }
-    core =
-        new CacheCore(
-            new CoreConfig(
-                new long[] {SLAB}, SLAB, SLAB, SLAB, LEASE_AGE_NS, PART_ENTRIES, this::take),
-            EPOCH,
-            new Output());
-    int slot = core.reserveSlot();
-    core.openSession(slot, tables.manager().apply(grants, this), "engine", 1, true, now);
-    byte[] namespace = new byte[Protocol.NAMESPACE_BYTES];
-    CacheCore.RegistrationId id =
-        core.register(
-            slot,
-            new RegistrationRequest(
-                namespace,
-                HASH_BYTES,
-                0,
-                0,
-                0,
-                List.of(new RegistrationRequest.Group(0, BLOCK_BYTES, PAGES)),
-                false,
-                true),
-            now);
-    core.confirmMappings(slot, id.id(), id.generation());
-    registrationId = id.id();
-    registrationGeneration = id.generation();
-  }
-
-  private MemorySegment take(long bytes) {
-    MemorySegment taken4k = memory.asSlice(taken, bytes);
-    taken += (bytes + 4095) & -4096L;
-    return taken4k;
-  }
-
-  /** What the core sends. */
-  private final class Output implements CoreOutput {
-    @Override
-    public void reply(int slot, int ring, Command reply) {
-      lastReply.set(reply.opcode, reply.status, reply.requestId, reply.epoch, 0, 0);
-      lastReply.data(reply.dataOffset, reply.dataLength, reply.generation);
-      replies[ring].tryWrite(reply);
-    }
-
-    @Override
-    public ByteRing.Producer replyBytes(int slot, int ring) {
-      return replyBytes[ring];
-    }
-
-    @Override
-    public void wakeRestore(int slot) {}
-
-    @Override
-    public void wakePublish(int slot) {}
-
-    @Override
-    public void sessionSettled(int slot) {
-      settled = true;
-    }
-
-    @Override
-    public void unregistered(int slot, int id) {}
-
-    @Override
-    public void violation(int slot, String what) {
-      violated = true;
-      session.end(what);
+    this.reached = reached;
+    this.memory = new WorldMemory(memory);
+    manager = new WorldManager(this.memory, 5, this.memory.take(WorldManager.SLAB));
+    for (int i = 0; i < scenario.ops.size(); i++) {
+      operations.add(new WorldOperation(scenario.ops.get(i), i));
     }
   }
 
-  // ---- set-up: blocks to restore, a lease on them, and the operations ----
-
-  private static BlockHashes hashes(int first, int count) {
-    byte[] bytes = new byte[HASH_BYTES * count];
-    for (int i = 0; i < count; i++) {
-      Memory.putLong(MemorySegment.ofArray(bytes), (long) HASH_BYTES * i, first + i + 1L);
+  static void require(boolean condition, String what) {
+    if (!condition) {
+      throw new AssertionError(what);
     }
-    return BlockHashes.of(bytes, HASH_BYTES);
   }
 
-  private static int[] pageNumbers(int first, int count) {
-    int[] numbers = new int[count];
-    for (int i = 0; i < count; i++) {
-      numbers[i] = first + i;
+  // ---- set-up ----
+
+  private WorldSession openSession(WorldProcess process) {
+    int index = sessions.size();
+    WorldSession former = index == 0 ? null : sessions.getFirst();
+    WorldSession session =
+        new WorldSession(
+            this, scenario, index, scenario.isObserved, manager, process, memory, former);
+    sessions.add(session);
+    for (WorldOperation operation : operations) {
+      if (operation.op.session() == index) {
+        operation.session = session;
+      }
     }
-    return numbers;
+    return session;
   }
 
-  private PublishOperation publishOf(int firstHash, int firstPage, int count) {
-    int[] numbers = pageNumbers(firstPage, count);
-    for (int page : numbers) {
-      pages.asSlice((long) page * BLOCK_BYTES, BLOCK_BYTES).fill((byte) (page + 1));
-    }
-    Target.Builder target = new Target.Builder(groups, count);
-    target.add(0, numbers);
-    PublishItem item = new PublishItem(0, 0, null, hashes(firstHash, count), numbers);
-    return new PublishOperation(
-        session,
-        new PublishSpan(registrationId, registrationGeneration, HASH_BYTES, List.of(item)),
-        budget.charge(1, 1),
-        Fence.done(),
-        BOUND_NS,
-        target.build(),
-        arenas,
-        tools);
-  }
-
-  private RestoreOperation restoreOf(Lease lease, int firstPage, int count) {
-    int[] numbers = pageNumbers(firstPage, count);
-    claims[0].claim(numbers);
-    Target.Builder target = new Target.Builder(groups, count);
-    target.add(0, numbers);
-    return new RestoreOperation(
-        session,
-        new RestoreSpan(
-            registrationId, registrationGeneration, List.of(RestoreItem.of(lease, numbers))),
-        Fence.done(),
-        BOUND_NS,
-        target.build(),
-        arenas,
-        tools,
-        claims,
-        true);
-  }
-
-  private Lease lease(int count) {
-    LookupRequest.writeHeader(data, 0, LookupRequest.PREFIX, HASH_BYTES, 1, count, 0, 0, 0, 1);
-    MemorySegment bytes = hashes(0, count).bytes();
-    MemorySegment.copy(bytes, 0, data, LookupRequest.hashesAt(1), bytes.byteSize());
-    Command command = new Command().set(Opcode.LOOKUP, 0, 1, EPOCH, 0, 0);
-    int length = (int) LookupRequest.byteSize(1, count, HASH_BYTES);
-    core.execute(0, ChannelDescriptor.QUERY_REQUESTS, command, data, length, now);
-    new ByteRing.Consumer(channel, ChannelDescriptor.QUERY_REPLIES).take(lastReply, data);
-    long id = LookupReply.leaseId(data, LookupReply.leaseAt(0, 0, 1, count));
-    return new Lease(id, EPOCH, 0, 0, count);
+  private WorldProcess newProcess() {
+    WorldProcess process = new WorldProcess(memory);
+    processes.add(process);
+    return process;
   }
 
   private void setUp() {
-    if (scenario.restoreBlocks > 0) {
-      operations.add(publishOf(0, 0, scenario.restoreBlocks));
-      completeFairly();
-      operations.clear();
-      Lease lease = lease(scenario.restoreBlocks);
-      leaseId = lease.id();
-      restore = restoreOf(lease, 40, scenario.restoreBlocks);
-      operations.add(restore);
+    operations.stream().filter(each -> !each.op.publish()).forEach(each -> storeSource(each.op));
+    openSession(newProcess());
+    if (scenario.second == Scenario.Second.TOGETHER) {
+      openSession(newProcess());
     }
-    if (scenario.publishBlocks > 0) {
-      publish = publishOf(1000, 80, scenario.publishBlocks);
-      operations.add(publish);
-    }
-    baseline = core.stats(now).residentBlocks();
+    baseline = manager.core.stats(now).residentBlocks();
+    takeLeases();
     trace.clear();
+  }
+
+  /** Publishes what an operation restores, in a session that ends then. */
+  private void storeSource(Scenario.Op op) {
+    Scenario.Op source = new Scenario.Op(true, 0, op.key(), SOURCE_PAGE, op.blocks());
+    WorldOperation publish = new WorldOperation(source, 0);
+    WorldSession through =
+        new WorldSession(this, scenario, 0, true, manager, newProcess(), memory, null);
+    publish.session = through;
+    publish.tryBegin(scenario, budget);
+    for (int round = 0; round < ROUNDS && !publish.engine.isSettled(); round++) {
+      now += ROUND_NS;
+      publish.engine.step(now);
+      through.noteSubmitted(0);
+      through.takeCommand(now);
+      manager.core.pollGrants(through.slot, now);
+    }
+    require(publish.status() == Status.OK, "the source could not be stored");
+    manager.core.sessionLost(through.slot, now);
+    require(through.settled, "the source's session is not settled");
+  }
+
+  /** Asks for the leases that restores of open sessions want. */
+  private void takeLeases() {
+    for (WorldOperation operation : operations) {
+      boolean wanted =
+          !operation.op.publish() && operation.session != null && operation.lease == null;
+      if (wanted) {
+        operation.lease = asker(operation).lease(operation.op);
+      }
+    }
+  }
+
+  private WorldSession asker(WorldOperation operation) {
+    return scenario.asker == 0 ? operation.session : sessions.get(scenario.asker);
   }
 
   // ---- what can happen ----
 
   /** Runs the world until the one who chooses ends it. */
   void run() {
-    setUp();
-    exploring = true;
     try {
+      setUp();
+      exploring = true;
       while (true) {
-        check();
-        List<Runnable> ways = engineWays();
-        addManagerWays(ways);
-        addFaults(ways);
-        ways.get(choices.choose(ways.size(), hash(), this::checkEnd)).run();
+        List<Runnable> ways = new ArrayList<>();
+        for (WorldSession session : sessions) {
+          addEngineWays(session, ways);
+          addManagerWays(session, ways);
+        }
+        addSecondSession(ways);
+        addEvents(ways);
+        choose(ways, true).run();
       }
-    } catch (AssertionError e) {
+    } catch (AssertionError | RuntimeException e) { // the core's own checks count too
       throw new AssertionError(e.getMessage() + "; " + scenario + ", way: " + trace, e);
-    } finally { // the address may be another world's next
-      claims[0].release(pageNumbers(0, PAGES));
-      claims[0].leave();
+    } finally {
+      processes.forEach(WorldProcess::leave);
     }
   }
 
-  @Override
-  public void before(String access) {
-    if (!exploring || engineDead) {
+  private Runnable choose(List<Runnable> ways, boolean isQuiet) {
+    int way =
+        choices.choose(
+            new Explorer.Moment() {
+              @Override
+              public int ways() {
+                return ways.size();
+              }
+
+              @Override
+              public long hash() {
+                return hashNow();
+              }
+
+              @Override
+              public void check() {
+                checkNow();
+              }
+
+              @Override
+              public boolean checkEnd() {
+                if (isQuiet) {
+                  checkGoodEnd();
+                }
+                return isQuiet;
+              }
+            });
+    return ways.get(way);
+  }
+
+  /** The core's call under way comes to its next access to a table. */
+  void before(WorldSession session, String access) {
+    if (!exploring || session.process.dead) {
       return;
     }
     call = new StateHash().add(call).add(access.hashCode()).value();
-    while (!engineDead) {
-      check();
-      List<Runnable> ways = engineWays();
-      ways.addFirst(null);
-      addDeaths(ways);
-      int way = choices.choose(ways.size(), hash(), null);
-      if (way == 0) {
-        return;
-      }
-      ways.get(way).run();
+    boolean[] goesOn = {false};
+    while (!goesOn[0] && !session.process.dead) {
+      List<Runnable> ways = new ArrayList<>();
+      ways.add(() -> goesOn[0] = true);
+      addEngineWays(session, ways);
+      addDeaths(session, ways);
+      choose(ways, false).run();
     }
   }
 
-  /** Either side may die between two accesses. */
-  private void addDeaths(List<Runnable> ways) {
-    if (faulted || !scenario.fault.endsWith("dies")) {
-      return;
-    }
-    ways.add(() -> {
-      faulted = true;
-      note(scenario.fault);
-      engineDead = scenario.fault.equals("engine dies");
-      if (!engineDead) {
-        throw new ManagerDied();
-      }
-    });
-  }
-
-  @Override
-  public void read(long value) {
+  /** The core's call under way has read something. */
+  void read(long value) {
     if (exploring) {
       call = new StateHash().add(call).add(value).value();
     }
-  }
-
-  private List<Runnable> engineWays() {
-    List<Runnable> ways = new ArrayList<>();
-    for (int i = 0; i < operations.size() && !engineDead; i++) {
-      int index = i;
-      EngineOperation operation = operations.get(i);
-      if (!operation.isSettled()) {
-        ways.add(() -> step(index));
-      }
-      if (scenario.cancel && !cancelled[i] && !operation.isDone()) {
-        ways.add(() -> cancel(index));
-      }
-    }
-    return ways;
-  }
-
-  private boolean step(int index) {
-    EngineOperation operation = operations.get(index);
-    boolean moved = operation.step(now);
-    while (phase(operation).equals("COPY") && operation.step(now)) {
-      moved = true; // private work between two accesses
-    }
-    note("E" + index + " " + phase(operation));
-    return moved;
   }
 
   private void note(String step) {
@@ -396,298 +237,609 @@ final class GrantWorld implements SteppedTable.Watcher {
     }
   }
 
-  private void cancel(int index) {
-    cancelled[index] = true;
-    note("cancel " + index);
-    operations.get(index).cancel(Status.CANCELLED, "test");
-  }
-
-  private static String phase(EngineOperation operation) {
-    return StateHash.field(operation, "phase").toString();
-  }
-
-  private void addManagerWays(List<Runnable> ways) {
-    if (managerDead || settled) {
-      ways.add(() -> session.end("the Manager is gone"));
+  private void addEngineWays(WorldSession session, List<Runnable> ways) {
+    if (session.process.dead) {
       return;
     }
-    ways.add(() -> managerCall("M commands", this::takeCommand));
-    ways.add(() -> managerCall("M poll", () -> core.pollGrants(0, now)));
-    if (rechecks) {
-      ways.add(() -> managerCall("M recheck", () -> core.recheckGrants(0, now)));
+    for (WorldOperation operation : operations) {
+      if (operation.session == session) {
+        addEngineWays(operation, ways);
+      }
     }
-    if (socketEndSeen) {
-      ways.add(() -> session.end("socket has ended"));
-    }
-    if (engineDead) {
-      ways.add(() -> managerCall("M socket end", () -> core.sessionLost(0, now)));
-      ways.add(() -> {
-        exitSeen = true;
-        managerCall("M exit", () -> core.processExited(0, now));
-      });
+    if (mustBeTold(session)) {
+      ways.add(() -> tell(session));
     }
   }
 
-  private void managerCall(String name, Runnable action) {
-    note(name);
-    call = name.hashCode();
+  private void addEngineWays(WorldOperation operation, List<Runnable> ways) {
+    if (!operation.isBegun()) {
+      if (mayBegin(operation)) {
+        ways.add(() -> begin(operation));
+      }
+      return;
+    }
+    if (mayStep(operation)) {
+      ways.add(() -> step(operation));
+    }
+    if (scenario.cancels && !operation.cancelled && !operation.engine.isDone()) {
+      ways.add(() -> cancel(operation));
+    }
+  }
+
+  private boolean mayBegin(WorldOperation operation) {
+    WorldSession session = operation.session;
+    return !session.engine.isOver()
+        && !session.withdrawing
+        && (!scenario.oneRecord || session.engine.freeSlots() > 0);
+  }
+
+  private void begin(WorldOperation operation) {
+    note("E begins " + operation.index);
+    if (operation.tryBegin(scenario, budget)) {
+      operation.engine.step(now);
+    }
+  }
+
+  private boolean mayStep(WorldOperation operation) {
+    boolean waits =
+        scenario.is(Scenario.Weakness.WORKER_WAITS_FOR_ITS_PART)
+            && operations.stream()
+                .anyMatch(other ->
+                    other != operation
+                        && other.isBegun()
+                        && !other.engine.isDone()
+                        && (int) StateHash.field(other.engine, "covered") > 0);
+    return !operation.engine.isSettled() && !waits;
+  }
+
+  private void step(WorldOperation operation) {
+    boolean submitted = operation.engine.isSubmitted();
+    boolean moved = operation.engine.step(now);
+    while (moved && operation.phase().equals("COPY")) {
+      moved = operation.engine.step(now); // private work between two accesses
+    }
+    operation.session.noteSubmitted(operation.index + (submitted ? 100 : 0));
+    note("E " + operation.index + " " + operation.phase());
+  }
+
+  private void cancel(WorldOperation operation) {
+    note("cancel " + operation.index);
+    operation.cancelled = true;
+    operation.engine.cancel(Status.CANCELLED, "test");
+    if (scenario.is(Scenario.Weakness.CANCEL_ENDS_ACTIVE) && operation.isTouching()) {
+      StateHash.call(operation.engine, "complete", Status.CANCELLED, "test");
+    }
+  }
+
+  private boolean mustBeTold(WorldSession session) {
+    return (session.lossSeen || session.manager.dead)
+        && session.engine.overReason() == null
+        && !scenario.is(Scenario.Weakness.ENGINE_IS_NOT_TOLD);
+  }
+
+  private void tell(WorldSession session) {
+    note("E" + session.index + " told");
+    session.engine.end("over");
+    for (WorldOperation operation : operations) {
+      boolean ends =
+          scenario.is(Scenario.Weakness.SESSION_END_ENDS_ACTIVE)
+              && operation.isBegun()
+              && operation.session == session;
+      if (ends) {
+        StateHash.call(operation.engine, "complete", Status.SESSION_ENDED, "over");
+      }
+    }
+  }
+
+  private boolean isRead(WorldSession session) {
+    return !session.lossSeen || !scenario.is(Scenario.Weakness.CLOSED_SESSION_IS_NOT_READ);
+  }
+
+  private void addManagerWays(WorldSession session, List<Runnable> ways) {
+    if (!session.isServed()) {
+      return;
+    }
+    int slot = session.slot;
+    if (session.hasCommand() && !session.lossSeen) {
+      ways.add(() -> managerCall(session, "command", () -> session.takeCommand(now)));
+    }
+    if (session.hasUnreadDrains() && isRead(session)) {
+      ways.add(
+          () -> managerCall(session, "poll", () -> session.manager.core.pollGrants(slot, now)));
+    }
+    if (scenario.rechecks && mayRecheck(session)) {
+      ways.add(() ->
+          managerCall(session, "recheck", () -> session.manager.core.recheckGrants(slot, now)));
+    }
+    if (session.process.dead && !session.lossSeen) {
+      ways.add(() -> lose(session));
+    }
+    if (session.process.dead && scenario.isObserved && !session.exitSeen) {
+      ways.add(() -> seeExit(session));
+    }
+    if (session.withdrawing && scenario.registersAgain && session.withdrawn) {
+      ways.add(() -> registerAgain(session));
+    }
+  }
+
+  private boolean mayRecheck(WorldSession session) {
+    return isRead(session) && !scenario.is(Scenario.Weakness.NO_RECHECK);
+  }
+
+  private void managerCall(WorldSession session, String name, Runnable action) {
+    note("M" + session.index + " " + name);
+    call = new StateHash().add(session.index).add(name.hashCode()).value();
     try {
       action.run();
     } catch (ManagerDied died) {
-      managerDead = true;
+      session.manager.dead = true;
     } finally {
       call = 0;
     }
   }
 
-  private void takeCommand() {
-    for (int ring :
-        new int[] {ChannelDescriptor.QUERY_REQUESTS, ChannelDescriptor.PUBLISH_REQUESTS}) {
-      Command command = new Command();
-      if (requests[ring].tryRead(command)) {
-        int length = command.dataLength == 0 ? 0 : requestBytes[ring].take(command, data);
-        core.execute(0, ring, command, data, length, now);
-        return;
+  private void lose(WorldSession session) {
+    session.lossSeen = true;
+    managerCall(
+        session,
+        "socket end",
+        () -> {
+          if (scenario.is(Scenario.Weakness.PINS_STAY_WITH_THE_ASKER)) {
+            dropPinsOfAsker(session);
+          }
+          session.manager.core.sessionLost(session.slot, now);
+        });
+  }
+
+  private void dropPinsOfAsker(WorldSession session) {
+    for (WorldOperation operation : operations) {
+      if (!operation.op.publish() && scenario.asker == session.index && operation.isHeldByCore()) {
+        int[] rows = (int[]) StateHash.field(operation.core(), "rows");
+        for (int i = 0; i < operation.op.blocks(); i++) {
+          session.manager.unpin(rows[i]);
+        }
       }
     }
   }
 
-  private void addFaults(List<Runnable> ways) {
-    if (faulted || scenario.fault.isEmpty()) {
-      return;
-    }
-    ways.add(() -> {
-      faulted = true;
-      note(scenario.fault);
-      fault();
-    });
+  private void seeExit(WorldSession session) {
+    session.lossSeen = true;
+    session.exitSeen = true;
+    managerCall(session, "exit", () -> session.manager.core.processExited(session.slot, now));
   }
 
-  private void fault() {
-    switch (scenario.fault) {
-      case "manager dies" -> managerDead = true;
-      case "engine dies" -> engineDead = true;
-      case "socket ends" -> {
-        socketEndSeen = true;
-        managerCall("M socket end", () -> core.sessionLost(0, now));
+  private void registerAgain(WorldSession session) {
+    note("E registers again");
+    session.register(scenario);
+  }
+
+  // ---- the second session ----
+
+  private void addSecondSession(List<Runnable> ways) {
+    if (mayConnect()) {
+      ways.add(this::connect);
+    }
+  }
+
+  private boolean mayConnect() {
+    WorldSession first = sessions.getFirst();
+    return sessions.size() == 1
+        && switch (scenario.second) {
+          case NONE, TOGETHER -> false;
+          case OTHER_PROCESS -> first.settled && !manager.dead;
+          case SAME_PROCESS ->
+              first.engine.isOver() && first.lossSeen && !manager.dead && !first.process.dead;
+          case RESTART -> manager.dead && !first.process.dead;
+        };
+  }
+
+  private void connect() {
+    note("session 1 begins");
+    boolean was = exploring;
+    exploring = false;
+    WorldProcess process = sessions.getFirst().process;
+    switch (scenario.second) {
+      case OTHER_PROCESS -> process = newProcess();
+      case RESTART -> {
+        boolean adopts = scenario.is(Scenario.Weakness.OLD_ARENAS_ARE_ADOPTED);
+        MemorySegment arena = adopts ? manager.arena : memory.take(WorldManager.SLAB);
+        manager = new WorldManager(memory, manager.epoch + 1, arena);
+        baseline = 0;
       }
-      case "socket end taken for exit" -> managerCall("M exit", () -> core.processExited(0, now));
-      case "stop" -> managerCall("M stop", () -> core.beginStop(now));
-      case "unregister" ->
-          managerCall(
-              "M unregister",
-              () -> core.unregister(0, registrationId, registrationGeneration, now));
-      case "repeat" -> repeatCommand();
-      case "command lost" -> dropCommand();
-      case "dirty bit lost" -> Memory.putLong(engineTable.memory(), DIRTY_OFFSET, 0);
-      default -> throw new AssertionError(scenario.fault);
+      default -> {}
+    }
+    openSession(process);
+    if (!manager.stopping) {
+      takeLeases();
+    }
+    exploring = was;
+  }
+
+  // ---- events ----
+
+  private boolean mayHappen(Scenario.Event event) {
+    return scenario.events.contains(event)
+        && !happened.contains(event)
+        && happened.size() < scenario.maxEvents;
+  }
+
+  /** Either side of the session may die between two accesses. */
+  private void addDeaths(WorldSession session, List<Runnable> ways) {
+    Scenario.Event death =
+        session.index == 0 ? Scenario.Event.ENGINE_0_DIES : Scenario.Event.ENGINE_1_DIES;
+    if (mayHappen(death)) {
+      ways.add(() -> happen(death, () -> die(session.process)));
+    }
+    if (mayHappen(Scenario.Event.MANAGER_DIES)) {
+      ways.add(() ->
+          happen(
+              Scenario.Event.MANAGER_DIES,
+              () -> {
+                throw new ManagerDied();
+              }));
     }
   }
 
-  /** Takes the next command as if it had never come. */
-  private void dropCommand() {
-    for (CommandRing.Consumer ring : requests) {
-      if (ring != null && ring.tryRead(new Command())) {
-        return;
+  private void happen(Scenario.Event event, Runnable what) {
+    happened.add(event);
+    note(event.name());
+    what.run();
+  }
+
+  private void die(WorldProcess process) {
+    process.dead = true;
+    for (WorldOperation operation : operations) {
+      operation.activeAtDeath |=
+          operation.session != null && operation.session.process == process && operation.isActive();
+    }
+  }
+
+  private void addEvents(List<Runnable> ways) {
+    for (Scenario.Event event : scenario.events) {
+      if (!mayHappen(event)) {
+        continue;
+      }
+      if (event == Scenario.Event.COMMAND_REPEATED) {
+        addRepeats(ways);
+      } else if (isPossible(event)) {
+        ways.add(() -> happen(event, () -> make(event)));
       }
     }
   }
 
-  /** Submits the command of the last operation once more, whatever its record says. */
-  private void repeatCommand() {
-    EngineOperation operation = operations.getLast();
-    long id = operation.operationId();
-    if (id >= 0) {
-      repeated = true;
-      session.trySubmit(operation.ring(), operation.opcode(), id, id, 0, operation.span());
+  private WorldSession sessionOf(Scenario.Event event) {
+    int index =
+        switch (event) {
+          case SOCKET_1_ENDS, ENGINE_1_DIES -> 1;
+          default -> 0;
+        };
+    return index < sessions.size() ? sessions.get(index) : null;
+  }
+
+  private boolean isPossible(Scenario.Event event) {
+    WorldSession session = sessionOf(event);
+    if (session == null) {
+      return false;
     }
+    return switch (event) {
+      case SOCKET_0_ENDS, SOCKET_1_ENDS -> session.isServed() && !session.lossSeen;
+      case ENGINE_0_DIES, ENGINE_1_DIES -> !session.process.dead;
+      case UNREGISTER -> session.isServed() && !session.lossSeen && !session.process.dead;
+      case COMMAND_LOST -> session.isServed() && session.hasCommand();
+      case LEASE_ENDS -> session.isServed() && !session.lossSeen;
+      case MANAGER_DIES, MANAGER_STOPS, CLEAR -> !manager.dead;
+      case DIRTY_BIT_LOST -> true;
+      case COMMAND_REPEATED -> false;
+    };
+  }
+
+  private void make(Scenario.Event event) {
+    WorldSession session = sessionOf(event);
+    switch (event) {
+      case SOCKET_0_ENDS, SOCKET_1_ENDS -> {
+        if (scenario.is(Scenario.Weakness.SOCKET_END_IS_EXIT)) {
+          session.lossSeen = true;
+          managerCall(session, "exit", () -> session.manager.core.processExited(session.slot, now));
+        } else {
+          lose(session);
+        }
+      }
+      case ENGINE_0_DIES, ENGINE_1_DIES -> die(session.process);
+      case MANAGER_DIES -> manager.dead = true;
+      case MANAGER_STOPS -> {
+        manager.stopping = true;
+        managerCall(session, "stop", () -> manager.core.beginStop(now));
+      }
+      case UNREGISTER -> unregister(session);
+      case COMMAND_LOST -> session.dropCommand();
+      case DIRTY_BIT_LOST -> session.loseDirtyBits();
+      case CLEAR -> clear();
+      case LEASE_ENDS -> operations.forEach(operation -> release(operation));
+      case COMMAND_REPEATED -> throw new AssertionError(event);
+    }
+  }
+
+  private void unregister(WorldSession session) {
+    session.withdrawing = true;
+    managerCall(
+        session,
+        "unregister",
+        () -> {
+          if (scenario.is(Scenario.Weakness.UNREGISTER_DOES_NOT_WAIT)) {
+            session.forgetOperations();
+          }
+          manager.core.unregister(
+              session.slot, session.registration.id(), session.registration.generation(), now);
+        });
+  }
+
+  private void clear() {
+    for (WorldOperation operation : operations) {
+      operation.cleared = operation.op.publish() && operation.isHeldByCore();
+    }
+    manager.core.clear(null, now);
+  }
+
+  private void release(WorldOperation operation) {
+    if (operation.lease != null && asker(operation).isServed()) {
+      asker(operation).release(operation.lease, now);
+    }
+  }
+
+  /** An operation's command may come once more, whatever its record says. */
+  private void addRepeats(List<Runnable> ways) {
+    for (WorldOperation operation : operations) {
+      if (operation.hasRecord() && !operation.session.process.dead) {
+        ways.add(() -> happen(Scenario.Event.COMMAND_REPEATED, () -> repeat(operation)));
+      }
+    }
+  }
+
+  private void repeat(WorldOperation operation) {
+    operation.repeated = true;
+    long id = operation.engine.operationId();
+    operation.session.engine.trySubmit(
+        operation.engine.ring(), operation.engine.opcode(), id, id, 0, operation.engine.span());
+    operation.session.noteSubmitted(operation.index);
   }
 
   // ---- what must hold ----
 
-  private Object coreOperation(EngineOperation operation) {
-    Object[] sessions = (Object[]) StateHash.field(core, "sessions");
-    if (sessions[0] == null || operation.operationId() < 0) {
-      return null;
-    }
-    Object[] all = (Object[]) StateHash.field(sessions[0], "operations");
-    return all[GrantWord.slotOf(operation.operationId())];
-  }
-
   /** Rules that hold at every moment. */
-  private void check() {
-    require(!violated, "a well-behaved engine is said to have broken the protocol");
-    for (EngineOperation operation : operations) {
-      String phase = phase(operation);
-      boolean mayTouch = phase.equals("READ") || phase.equals("COPY") || phase.equals("DRAIN");
-      if (mayTouch && !managerDead && !exitSeen) {
-        Object mine = coreOperation(operation);
-        require(mine != null, "the session was settled while an operation may touch memory");
-        String owned = StateHash.field(mine, "phase").toString();
-        require(owned.equals("GRANTED"), "owners are released while Active: " + owned);
-        long generation = (long) StateHash.field(mine, "generation");
-        require(
-            generation == GrantWord.generationOf(operation.operationId()),
-            "the record is another operation's while Active");
+  private void checkNow() {
+    for (WorldSession session : sessions) {
+      require(!session.violated, "a well-behaved engine is said to have broken the protocol");
+    }
+    for (WorldOperation operation : operations) {
+      if (!operation.isBegun()) {
+        continue;
       }
-      require(!mayTouch || !operation.pagesFree(), "pages are free while Active");
+      if (operation.hasRecord()) {
+        reached.add(String.valueOf(GrantWord.state(operation.word())));
+      }
+      if (operation.isTouching()) {
+        checkTouching(operation);
+      }
     }
-    CoreStats stats = core.stats(now);
-    int whole = publish == null ? 0 : scenario.publishBlocks;
-    boolean drainedWhole =
-        publish != null
-            && (boolean) StateHash.field(publish, "drained")
-            && (int) StateHash.field(publish, "entriesDone") == whole;
+    checkBlocks();
+  }
+
+  private void checkTouching(WorldOperation operation) {
+    WorldSession session = operation.session;
+    require(!operation.engine.pagesFree(), "pages are free while Active");
+    for (WorldOperation other : operations) {
+      boolean samePages =
+          other != operation
+              && other.isTouching()
+              && other.session.process == session.process
+              && other.op.page() == operation.op.page();
+      require(!samePages, "two operations touch the same pages");
+    }
+    boolean proven = session.exitSeen && scenario.exitProves;
+    if (!session.manager.dead && !proven) {
+      require(!session.withdrawn, "unregister returned while an operation may touch memory");
+      operation.requireOwned();
+    }
+  }
+
+  private void checkBlocks() {
+    CoreStats stats = manager.core.stats(now);
+    long whole =
+        operations.stream()
+            .filter(operation -> operation.op.publish() && operation.hasDrainedWhole())
+            .mapToLong(operation -> operation.op.key())
+            .distinct()
+            .count();
+    long blocks = operations.stream().mapToLong(each -> each.op.blocks()).max().orElseThrow();
     require(
-        stats.residentBlocks() == baseline || drainedWhole,
+        stats.residentBlocks() <= baseline + whole * blocks,
         "blocks are visible before they are whole");
-    int begun = restore == null ? 0 : 1;
-    require(stats.restoresTotal() <= begun, "a restore was executed twice");
-    require(
-        stats.publishesTotal() <= (publish == null ? 0 : 1) + begun,
-        "a publish was executed twice");
+    long restores = operations.stream().filter(each -> !each.op.publish()).count();
+    require(stats.restoresTotal() <= restores, "a restore was executed twice");
+    long publishes = operations.size(); // with those that have stored what is restored
+    require(stats.publishesTotal() <= publishes, "a publish was executed twice");
   }
 
-  private static void require(boolean condition, String what) {
-    if (!condition) {
-      throw new AssertionError(what);
-    }
-  }
-
-  /**
-   * From here every caller gets an answer and every budget returns to zero, without a fault more.
-   */
-  private void checkEnd() {
+  /** From here every caller gets an answer and every budget returns to zero, without an event. */
+  private void checkGoodEnd() {
     exploring = false;
     completeFairly();
-    for (int i = 0; i < operations.size() && !engineDead; i++) {
-      EngineOperation operation = operations.get(i);
-      require(operation.isDone(), "caller of operation " + i + " waits for ever");
-      require(operation.isSettled(), "record of operation " + i + " is not given back");
-      require(operation.pagesFree(), "pages of operation " + i + " are never free");
+    for (WorldOperation operation : operations) {
+      if (operation.isBegun() && !operation.session.process.dead) {
+        checkCaller(operation);
+      }
     }
-    if (!engineDead) {
-      checkResults();
+    if (processes.stream().noneMatch(process -> process.dead)) {
       require(budget.operations() == 0, "a publish stays charged");
     }
-    if (!managerDead) {
-      checkBudgets();
+    if (!manager.dead) {
+      checkManager();
     }
   }
 
-  private void checkResults() {
-    if (restore != null && restore.result().status() == Status.OK) {
-      long bytes = (long) scenario.restoreBlocks * BLOCK_BYTES;
+  private void checkCaller(WorldOperation operation) {
+    String which = "operation " + operation.index;
+    require(operation.engine.isDone(), "caller of " + which + " waits for ever");
+    require(operation.engine.isSettled(), "record of " + which + " is not given back");
+    require(operation.engine.pagesFree(), "pages of " + which + " are never free");
+    Status status = operation.status();
+    reached.add("operation " + operation.index + " " + status);
+    boolean isWhole = status == Status.OK && operation.session.manager == manager;
+    if (isWhole && !operation.op.publish()) {
       require(
-          MemorySegment.mismatch(
-                  pages, 0, bytes, pages, 40L * BLOCK_BYTES, 40L * BLOCK_BYTES + bytes)
-              == -1,
+          samePagesAsLater(operation) || operation.session.process.holds(operation.op),
           "restored bytes differ");
     }
-    if (publish != null && publish.result().status() == Status.OK && !managerDead) {
-      require(
-          core.stats(now).residentBlocks() == baseline + scenario.publishBlocks,
-          "a publish that succeeded is not resident");
+  }
+
+  /** Another operation of the process has these pages too. */
+  private boolean samePagesAsLater(WorldOperation operation) {
+    return operations.stream()
+        .anyMatch(other -> other != operation && other.op.page() == operation.op.page());
+  }
+
+  private void checkManager() {
+    Set<Byte> visible = manager.visible();
+    for (WorldOperation operation : operations) {
+      if (operation.op.publish() && operation.isBegun() && operation.session.manager == manager) {
+        checkPublished(operation, visible);
+      }
     }
+    if (manager.core.stats(now).grantsActive() > 0) {
+      checkRetained();
+      return;
+    }
+    checkBudgets();
+  }
+
+  private void checkPublished(WorldOperation operation, Set<Byte> visible) {
+    boolean isThere = visible.contains(WorldProcess.pattern(operation.op.key()));
+    boolean isCleared = happened.contains(Scenario.Event.CLEAR);
+    require(!operation.cleared || !isThere, "blocks are visible after clear");
+    boolean isStored =
+        !operation.session.process.dead && operation.status() == Status.OK && !isCleared;
+    require(!isStored || isThere, "a publish that succeeded is not resident");
+  }
+
+  /** What is left is what a copy that nobody can see the end of may still touch. */
+  private void checkRetained() {
+    CoreStats stats = manager.core.stats(now);
+    long explained =
+        scenario.exitProves ? 0 : operations.stream().filter(each -> each.activeAtDeath).count();
+    require(stats.grantsActive() == explained, "operations=" + stats.grantsActive() + " are left");
+    require(stats.retainedOperations() == explained, "what is retained is not told");
+    RetainedReason reason =
+        scenario.isObserved ? RetainedReason.DEVICE : RetainedReason.NOT_OBSERVED;
+    for (CoreStats.Retained retained : stats.retained()) {
+      require(retained.reason() == reason, "retained for " + retained.reason());
+    }
+    reached.add("retained " + reason);
   }
 
   private void checkBudgets() {
-    if (restore != null && !engineDead && restore.result().status() != Status.OK) {
-      session.releaseQuietly(leaseId); // a refusal leaves the lease to the caller
-      takeCommand();
-    }
-    CoreStats stats = core.stats(now);
+    operations.forEach(this::release); // a refusal leaves the lease to the caller
+    CoreStats stats = manager.core.stats(now);
     require(stats.leases() == 0, "a lease is neither consumed nor given back");
     require(stats.pinRefs() == 0, "pins=" + stats.pinRefs() + " are left");
-    require(stats.grantsActive() == 0, "operations=" + stats.grantsActive() + " are left");
     require(stats.unsealedBlocks() == 0, "unsealed blocks=" + stats.unsealedBlocks() + " are left");
     require(stats.poolUsedBytes() == stats.residentBytes(), "pool bytes are left");
-    Object[] sessions = (Object[]) StateHash.field(core, "sessions");
-    if (sessions[0] != null) {
-      for (long word : (long[]) StateHash.field(StateHash.field(sessions[0], "bank"), "used")) {
-        require(word == 0, "plan space is left");
+    for (WorldSession session : sessions) {
+      if (session.manager == manager && session.coreSession() != null) {
+        require(session.isBankFree(scenario), "plan space is left");
+        require(!session.lossSeen, "the slot of a session that is over is not free");
       }
     }
-    require(!engineDead || settled, "the slot of the dead engine's session is not free");
   }
 
-  /** Both sides do all they can, in turns, without further faults. */
+  /** All sides do all they can, in turns, without further events. */
   private void completeFairly() {
-    for (int round = 0; round < ROUNDS; round++) {
+    for (int round = 0; round < ROUNDS && !isOver(); round++) {
       now += ROUND_NS;
-      for (int i = 0; i < operations.size() && !engineDead; i++) {
-        if (!operations.get(i).isSettled()) {
-          step(i);
-        }
+      if (mayConnect()) {
+        connect();
       }
-      if (managerDead || settled || socketEndSeen) {
-        session.end("the Manager is gone");
-      }
-      if (!managerDead) {
-        takeCommand();
-        if (engineDead) {
-          core.processExited(0, now);
-        }
-        core.pollGrants(0, now);
-        if (rechecks) {
-          core.recheckGrants(0, now);
-        }
+      for (WorldSession session : List.copyOf(sessions)) {
+        stepEngine(session);
+        serve(session);
       }
     }
+  }
+
+  private boolean isOver() {
+    boolean enginesRest =
+        operations.stream()
+            .allMatch(each ->
+                each.session == null
+                    || each.session.process.dead
+                    || (each.isBegun() ? each.engine.isSettled() : !mayBegin(each)));
+    boolean managerRests =
+        manager.dead
+            || sessions.stream()
+                .allMatch(each -> !each.isServed() || (!each.hasCommand() && !each.lossSeen));
+    boolean isTold = sessions.stream().noneMatch(this::mustBeTold);
+    return enginesRest
+        && managerRests
+        && isTold
+        && !mayConnect()
+        && manager.core.stats(now).grantsActive() == 0;
+  }
+
+  private void stepEngine(WorldSession session) {
+    if (session.process.dead) {
+      return;
+    }
+    if (mustBeTold(session)) {
+      tell(session);
+    }
+    for (WorldOperation operation : operations) {
+      if (operation.session == session && !operation.isBegun() && mayBegin(operation)) {
+        begin(operation);
+      } else if (operation.session == session && operation.isBegun() && mayStep(operation)) {
+        step(operation);
+      }
+    }
+  }
+
+  private void serve(WorldSession session) {
+    if (!session.isServed()) {
+      return;
+    }
+    if (session.process.dead && !session.lossSeen) {
+      lose(session);
+    }
+    if (session.process.dead && scenario.isObserved && !session.exitSeen) {
+      seeExit(session);
+    }
+    if (!session.lossSeen) {
+      session.takeCommand(now);
+    }
+    if (isRead(session)) {
+      session.manager.core.pollGrants(session.slot, now);
+    }
+    if (mayRecheck(session)) {
+      session.manager.core.recheckGrants(session.slot, now);
+    }
+    if (session.withdrawn && scenario.registersAgain && session.isServed() && !session.lossSeen) {
+      registerAgain(session);
+    }
+    session.manager.core.tick(now);
   }
 
   // ---- canonical state ----
 
-  private long hash() {
-    StateHash hash = new StateHash().add(call);
-    hash.add(managerDead ? 1 : 0).add(engineDead ? 1 : 0).add(faulted ? 1 : 0);
-    hash.add(socketEndSeen ? 1 : 0).add(exitSeen ? 1 : 0).add(settled ? 1 : 0);
-    hash.add(repeated ? 1 : 0).add(session.overReason() == null ? 0 : 1);
-    for (int i = 0; i < operations.size(); i++) {
-      EngineOperation operation = operations.get(i);
-      hash.add(cancelled[i] ? 1 : 0).addFields(operation);
-      long id = operation.operationId();
-      if (id >= 0) {
-        hash.add(engineTable.wordAcquire(GrantWord.slotOf(id)));
-        hash.add(engineTable.status(GrantWord.slotOf(id)).code());
-        hash.add(engineTable.engineStatus(GrantWord.slotOf(id)).code());
-        hash.addFields(coreOperation(operation));
-      }
+  private long hashNow() {
+    StateHash hash = new StateHash().add(call).add(manager.epoch);
+    for (Scenario.Event event : happened) {
+      hash.add(event.name().hashCode());
     }
-    for (int ring :
-        new int[] {ChannelDescriptor.QUERY_REQUESTS, ChannelDescriptor.PUBLISH_REQUESTS}) {
-      hash.add(pending(ring));
-    }
-    hash.add(Memory.getLongAcquire(engineTable.memory(), DIRTY_OFFSET));
-    hashCore(hash);
-    return hash.value();
-  }
-
-  private long pending(int ring) {
-    Object producer =
-        StateHash.field(
-            session, ring == ChannelDescriptor.QUERY_REQUESTS ? "queries" : "publishes");
-    long tail = (long) StateHash.field(StateHash.field(producer, "commands"), "tail");
-    return tail - (long) StateHash.field(requests[ring], "head");
-  }
-
-  private void hashCore(StateHash hash) {
-    Object[] sessions = (Object[]) StateHash.field(core, "sessions");
-    Object mine = sessions[0];
-    hash.add(mine == null ? 0 : 1);
-    if (mine == null) {
-      return;
-    }
-    for (String flag : new String[] {"lost", "exited"}) {
-      hash.add((boolean) StateHash.field(mine, flag) ? 1 : 0);
-    }
-    boolean behind = (long) StateHash.field(mine, "drainsSeen") != engineTable.drainsAcquire();
-    hash.add(behind ? 1 : 0);
-    for (Object waiting : (ArrayDeque<?>) StateHash.field(mine, "waitingForBank")) {
-      hash.add((int) StateHash.field(waiting, "slot"));
-    }
-    CoreStats stats = core.stats(now);
+    sessions.forEach(session -> session.addTo(hash));
+    operations.forEach(operation -> operation.addTo(hash));
+    manager.addBytes(hash);
+    processes.forEach(process -> operations.forEach(each -> hash.add(process.first(each.op))));
+    CoreStats stats = manager.core.stats(now);
     hash.add(stats.pinRefs()).add(stats.residentBlocks()).add(stats.unsealedBlocks());
     hash.add(stats.leases()).add(stats.publishesTotal()).add(stats.restoresTotal());
+    hash.add(stats.registrations()).add(stats.retainedOperations());
+    return hash.value();
   }
 }

@@ -1,6 +1,7 @@
 package io.orbitkv.client;
 
 import java.lang.reflect.Field;
+import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -15,6 +16,8 @@ final class StateHash {
       Set.of("submittedNs", "copyBeganNs", "copyNs", "reapedNs", "driver", "planOffset", "slot");
 
   private static final Map<Class<?>, List<Field>> FIELDS = new HashMap<>();
+  private static final Map<Class<?>, Map<String, Field>> BY_NAME = new HashMap<>();
+  private static final Map<Class<?>, Map<String, Method>> METHODS = new HashMap<>();
 
   private long hash = 17;
 
@@ -22,6 +25,10 @@ final class StateHash {
     long z = (hash ^ value) * 0x9e37_79b9_7f4a_7c15L;
     hash = z ^ (z >>> 29);
     return this;
+  }
+
+  StateHash add(boolean value) {
+    return add(value ? 1 : 0);
   }
 
   /** Adds the fields of an object, or that there is none. */
@@ -71,18 +78,62 @@ final class StateHash {
   /** A private field of an object. */
   static Object field(Object object, String name) {
     try {
-      for (Class<?> at = object.getClass(); at != Object.class; at = at.getSuperclass()) {
-        for (Field field : at.getDeclaredFields()) {
-          if (field.getName().equals(name)) {
-            field.setAccessible(true);
-            return field.get(object);
-          }
-        }
-      }
+      return named(object, name).get(object);
     } catch (IllegalAccessException e) {
       throw new AssertionError(e);
     }
-    throw new AssertionError("no field " + name + " in " + object.getClass());
+  }
+
+  /** Sets a private field of an object. */
+  static void setField(Object object, String name, Object value) {
+    try {
+      named(object, name).set(object, value);
+    } catch (IllegalAccessException e) {
+      throw new AssertionError(e);
+    }
+  }
+
+  private static Field named(Object object, String name) {
+    return BY_NAME
+        .computeIfAbsent(object.getClass(), type -> new HashMap<>())
+        .computeIfAbsent(
+            name,
+            key -> {
+              for (Class<?> at = object.getClass(); at != Object.class; at = at.getSuperclass()) {
+                for (Field field : at.getDeclaredFields()) {
+                  if (field.getName().equals(key)) {
+                    field.setAccessible(true);
+                    return field;
+                  }
+                }
+              }
+              throw new AssertionError("no field " + key + " in " + object.getClass());
+            });
+  }
+
+  /** Calls a private method, the only one of its name with so many arguments. */
+  static Object call(Object object, String name, Object... arguments) {
+    Method method =
+        METHODS
+            .computeIfAbsent(object.getClass(), type -> new HashMap<>())
+            .computeIfAbsent(name, key -> method(object.getClass(), key, arguments.length));
+    try {
+      return method.invoke(object, arguments);
+    } catch (ReflectiveOperationException e) {
+      throw new LinkageError(name, e);
+    }
+  }
+
+  private static Method method(Class<?> type, String name, int arguments) {
+    for (Class<?> at = type; at != Object.class; at = at.getSuperclass()) {
+      for (Method method : at.getDeclaredMethods()) {
+        if (method.getName().equals(name) && method.getParameterCount() == arguments) {
+          method.setAccessible(true);
+          return method;
+        }
+      }
+    }
+    throw new AssertionError("no method " + name + " in " + type);
   }
 
   long value() {

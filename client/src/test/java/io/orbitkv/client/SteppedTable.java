@@ -23,6 +23,12 @@ class SteppedTable extends GrantTable {
     this.watcher = watcher;
   }
 
+  /** True when the other is this very view. */
+  @SuppressWarnings("ReferenceEquality")
+  final boolean isOf(Object other) {
+    return this == other;
+  }
+
   private long seen(long value) {
     watcher.read(value);
     return value;
