@@ -42,6 +42,7 @@ public final class Main implements Runnable {
               new DemoCommand(),
               new ReplayCommand(),
               new PlanCommand(),
+              new SimulateCommand(),
               new BenchCommand(),
               new StatusCommand(),
               new ClearCommand(),

@@ -55,8 +55,13 @@ class MainTest {
         "plan mooncake-synthetic --fractions 0.5,1.5|1.5|above 0, up to 1",
         "plan mooncake-synthetic --fractions 0.5,0.1|0.1|rising",
         "plan mooncake-synthetic --block-bytes 0|--block-bytes=0|1 and more",
+        "simulate --seeds 5..3|5..3|A..B with 0 <= A <= B",
+        "simulate --seeds -1..3|-1..3|1..200",
+        "simulate --seeds many|many|1..200",
+        "simulate --seeds 1..1 --steps 0|steps=0|1..10000000",
+        "simulate --seeds 1..1 --engines 33|engines=33|1..32",
         "nothing|nothing|Unmatched argument",
-        "``|no command|manager, demo, replay, plan, bench, status"
+        "``|no command|manager, demo, replay, plan, simulate, bench, status"
       })
   void shouldAnswerWrongUseWithOneLineAndTwo(String command, String value, String rule) {
     String[] arguments = command.isEmpty() ? new String[0] : command.split(" ", -1);

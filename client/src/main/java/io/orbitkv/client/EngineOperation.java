@@ -183,6 +183,21 @@ abstract sealed class EngineOperation permits PublishOperation, RestoreOperation
     return submitted;
   }
 
+  /** True while memory of the pool may be touched: Active, as the driver knows it. */
+  final boolean mayTouchPool() {
+    return phase == Phase.READ || phase == Phase.COPY || phase == Phase.DRAIN;
+  }
+
+  /** Plan of the part that is being copied; null while none is. */
+  final Plan copying() {
+    return work == null ? null : plan;
+  }
+
+  /** True once all was copied and drained, every part whole. */
+  final boolean hasDrainedWhole() {
+    return drained && copyStatus == Status.OK;
+  }
+
   /** When its command was submitted, as the driver's clock says. */
   final long submittedNs() {
     return submittedNs;

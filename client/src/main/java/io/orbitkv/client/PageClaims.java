@@ -41,7 +41,7 @@ final class PageClaims {
         });
   }
 
-  private synchronized boolean isUnclaimed() {
+  synchronized boolean isUnclaimed() {
     return targets.isEmpty();
   }
 

@@ -64,7 +64,7 @@ final class QueryCalls {
   private final CommandRing.Consumer replies;
   private final ByteRing.Consumer replyBytes;
   private final Command reply = new Command();
-  private MemorySegment unwanted;
+  private MemorySegment unwanted = MemorySegment.NULL;
 
   QueryCalls(EngineSession session, WakeUps wakeUps, long spinNs) {
     this.session = session;
@@ -168,17 +168,23 @@ final class QueryCalls {
       MemorySegment.copy(bytes, 0, into, at + LookupRequest.hashesAt(count), bytes.byteSize());
     }
 
-    private boolean isDone() {
+    boolean isDone() {
       return word.getAcquire() == state(requestId, DONE);
     }
 
-    @SuppressWarnings("MustBeClosedChecker") // freed when the session is unreachable
     private void ensureCapacity(int bytes) {
-      if (data.byteSize() < bytes) {
-        long size = Math.max(FIRST_DATA_BYTES, Long.highestOneBit(Math.max(1, bytes - 1L)) * 2);
-        data = Arena.ofAuto().allocate(size, Long.BYTES);
-      }
+      data = withCapacity(data, bytes);
     }
+  }
+
+  /** The segment, or a larger one. */
+  @SuppressWarnings("MustBeClosedChecker") // freed when the session is unreachable
+  private static MemorySegment withCapacity(MemorySegment data, int bytes) {
+    if (data.byteSize() >= bytes) {
+      return data;
+    }
+    long size = Math.max(FIRST_DATA_BYTES, Long.highestOneBit(Math.max(1, bytes - 1L)) * 2);
+    return Arena.ofAuto().allocate(size, Long.BYTES);
   }
 
   private static long state(long requestId, long state) {
@@ -204,6 +210,15 @@ final class QueryCalls {
     throw new OrbitKvException(Status.LIMIT, "queries of the session=" + MAX_CALLS + " all wait");
   }
 
+  /** Calls that are taken. */
+  int waiting() {
+    int count = 0;
+    for (int word = 0; word < taken.length(); word++) {
+      count += Long.bitCount(taken.get(word));
+    }
+    return count;
+  }
+
   /** The caller has read the answer, or has given up. */
   void giveBack(Call call) {
     long bit = 1L << (call.index & 63);
@@ -219,16 +234,23 @@ final class QueryCalls {
    */
   Status call(Call call, int opcode, long scalar0, long scalar1, SpanWriter span, long timeoutNs) {
     session.requireOpen();
+    if (!trySubmit(call, opcode, scalar0, scalar1, span)) {
+      throw new OrbitKvException(Status.LIMIT, RequestRing.full(ChannelDescriptor.QUERY_REQUESTS));
+    }
+    await(call, opcode, timeoutNs);
+    return Status.of(call.status);
+  }
+
+  /** Submits a command whose answer the call takes; false, with nothing submitted, when full. */
+  boolean trySubmit(Call call, int opcode, long scalar0, long scalar1, SpanWriter span) {
     call.word.set(state(call.requestId, WAITING));
     boolean submitted =
         session.trySubmit(
             ChannelDescriptor.QUERY_REQUESTS, opcode, call.requestId, scalar0, scalar1, span);
     if (!submitted) {
       call.word.set(0);
-      throw new OrbitKvException(Status.LIMIT, RequestRing.full(ChannelDescriptor.QUERY_REQUESTS));
     }
-    await(call, opcode, timeoutNs);
-    return Status.of(call.status);
+    return submitted;
   }
 
   private void await(Call call, int opcode, long timeoutNs) {
@@ -260,7 +282,7 @@ final class QueryCalls {
   }
 
   /** Gives up; false when the answer has just come after all. */
-  private static boolean abandon(Call call) {
+  static boolean abandon(Call call) {
     if (call.word.compareAndSet(state(call.requestId, WAITING), 0)) {
       return true;
     }
@@ -421,14 +443,11 @@ final class QueryCalls {
   }
 
   /** Frees the data of an answer that nobody waits for; leases in it are given back. */
-  @SuppressWarnings("MustBeClosedChecker") // freed when the session is unreachable
   private void discard() {
     if (reply.dataLength == 0) {
       return;
     }
-    if (unwanted == null) {
-      unwanted = Arena.ofAuto().allocate(Protocol.MAX_SPAN_BYTES, Long.BYTES);
-    }
+    unwanted = withCapacity(unwanted, Math.clamp(reply.dataLength, 0, Protocol.MAX_SPAN_BYTES));
     int length = replyBytes.take(reply, unwanted);
     if (reply.opcode == Opcode.LOOKUP
         && reply.status == Status.OK.code()

@@ -412,6 +412,10 @@ final class BlockStore {
     return pool;
   }
 
+  BlockIndex index() {
+    return index;
+  }
+
   long residentBlocks() {
     return index.resident();
   }

@@ -3,6 +3,7 @@ package io.orbitkv.core;
 import io.orbitkv.channel.ChannelDescriptor;
 import io.orbitkv.channel.Command;
 import io.orbitkv.channel.GrantTable;
+import io.orbitkv.channel.GrantWord;
 import io.orbitkv.channel.Opcode;
 import io.orbitkv.channel.Protocol;
 import io.orbitkv.channel.ProtocolException;
@@ -375,6 +376,28 @@ public final class CacheCore {
       }
     }
     return work;
+  }
+
+  /**
+   * True while the core holds the blocks of an operation that it has granted to an engine: it may
+   * not until it has evidence that the engine does not touch them.
+   */
+  public boolean holdsGranted(int session, long operationId) {
+    Session of = sessions[session];
+    Operation op = of == null ? null : of.operations[GrantWord.slotOf(operationId)];
+    return op != null
+        && op.generation == GrantWord.generationOf(operationId)
+        && op.phase != Operation.Phase.SETTLED
+        && op.phase != Operation.Phase.PREPARED;
+  }
+
+  /**
+   * Counts everything again from its owners.
+   *
+   * @throws IllegalStateException naming the first thing that does not agree
+   */
+  public void requireBalanced() {
+    new Balance(store, leases, sessions, ssd == null).require();
   }
 
   // ---- SSD tier ----

@@ -254,6 +254,11 @@ final class Leases {
     return live;
   }
 
+  /** All leases that were ever given out, and those that are live among them. */
+  List<Lease> places() {
+    return places;
+  }
+
   long bytes() {
     return bytes;
   }
