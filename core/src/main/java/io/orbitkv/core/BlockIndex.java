@@ -53,21 +53,21 @@ final class BlockIndex {
   private static final int STATE_SHIFT = 24;
   private static final int STATE_MASK = 15;
   private static final int FIRST_BUCKETS = 1024;
-  private static final int BATCH = 128;
+  private static final int FIRST_BATCH = 128; // not wasting much where the first hash is missing
+  private static final int BATCH = 512;
 
   private final MemorySegment rows;
   private final MemorySegment buckets;
   private final int maxRows;
-  private final int[] heads = new int[BATCH];
-  private final int[] seconds = new int[BATCH];
+  private final int[] next = new int[BATCH];
+  private final int[] places = new int[BATCH];
   private final long[] offsets = new long[BATCH];
-  private final long[] firstWords = new long[BATCH];
   private int highWater;
   private int firstFree;
   private int resident;
   private long half = FIRST_BUCKETS;
   private long split;
-  private long touched; // keeps the loads of the prefetching loop alive
+  private long touched; // keeps loads alive whose values are not needed
 
   BlockIndex(long maxRows, MetadataMemory memory) {
     this.maxRows = Math.toIntExact(maxRows);
@@ -202,48 +202,73 @@ final class BlockIndex {
       int count,
       int[] out,
       boolean prefix) {
-    for (int base = 0; base < count; base += BATCH) {
-      int batch = Math.min(BATCH, count - base);
-      prefetch(space, data, hashes + (long) base * hashBytes, hashBytes, batch);
+    int batch = FIRST_BATCH;
+    for (int base = 0; base < count; base += batch, batch = BATCH) {
+      batch = Math.min(batch, count - base);
+      long first = hashes + (long) base * hashBytes;
+      loadHeads(space, data, first, hashBytes, batch);
+      for (int left = batch; left > 0; ) {
+        loadRows(left);
+        left = compareRows(space, data, first, hashBytes, left);
+      }
       for (int i = 0; i < batch; i++) {
-        int row = walk(heads[i], space, data, hashes + (long) (base + i) * hashBytes, hashBytes);
-        if (row < 0 && prefix) {
+        out[base + i] = next[i] - 1;
+        if (next[i] == 0 && prefix) {
           return base + i;
         }
-        out[base + i] = row;
       }
     }
     return count;
   }
 
   /**
-   * Loads bucket heads, then the first row of each, then the second row where the first is
-   * another's. Within each loop the loads do not depend on each other, no branch depends on them,
-   * and there is little else, so that as many of their cache misses overlap as the processor can
-   * follow.
+   * Loads the head of each hash's bucket. A processor follows so many instructions at once as its
+   * reorder buffer holds, so the fewer there are from one load that misses the caches to the next,
+   * the more of the misses overlap: hence loops that do nothing but load, from offsets made before.
    */
-  private void prefetch(int space, MemorySegment data, long hashes, int hashBytes, int batch) {
+  private void loadHeads(int space, MemorySegment data, long hashes, int hashBytes, int batch) {
     for (int i = 0; i < batch; i++) {
-      long hash = hashes + (long) i * hashBytes;
-      firstWords[i] = Memory.getLong(data, hash);
-      offsets[i] = bucketOf(mix(data, hash, hashBytes, space));
+      offsets[i] = bucketOf(mix(data, hashes + (long) i * hashBytes, hashBytes, space));
     }
     for (int i = 0; i < batch; i++) {
-      heads[i] = Memory.getInt(buckets, offsets[i]);
+      next[i] = Memory.getInt(buckets, offsets[i]);
     }
     for (int i = 0; i < batch; i++) {
-      offsets[i] = Memory.getLong(rows, at(Math.max(0, heads[i] - 1)));
+      offsets[i] = at(Math.max(0, next[i] - 1));
+      places[i] = i;
     }
-    for (int i = 0; i < batch; i++) { // the lines are here now
-      long other = offsets[i] ^ firstWords[i];
-      int mask = (int) ((other | -other) >> 63);
-      seconds[i] = Memory.getInt(rows, at(Math.max(0, heads[i] - 1)) + NEXT) & mask;
+  }
+
+  private void loadRows(int count) {
+    int all = 0;
+    for (int i = 0; i < count; i++) {
+      all |= Memory.getInt(rows, offsets[i]);
     }
-    long sum = 0;
-    for (int i = 0; i < batch; i++) {
-      sum += Memory.getInt(rows, at(Math.max(0, seconds[i] - 1)) + SPACE);
+    touched = all;
+  }
+
+  /**
+   * Compares hashes with the rows they are at, and moves those on whose row is another's. No branch
+   * depends on the outcome.
+   *
+   * @return number of hashes that were moved on to a row
+   */
+  private int compareRows(int space, MemorySegment data, long hashes, int hashBytes, int count) {
+    int left = 0;
+    for (int i = 0; i < count; i++) {
+      int place = places[i];
+      long at = offsets[i];
+      long difference = difference(at, space, data, hashes + (long) place * hashBytes, hashBytes);
+      int row = next[place];
+      int second = Memory.getInt(rows, at + NEXT);
+      int moves = (int) ((difference | -difference) >> 63) & (-row >> 31); // all ones or zero
+      int after = row ^ ((row ^ second) & moves);
+      next[place] = after;
+      places[left] = place;
+      offsets[left] = at(Math.max(0, after - 1));
+      left -= moves & (-after >> 31);
     }
-    touched = sum;
+    return left;
   }
 
   private int walk(int head, int space, MemorySegment data, long hash, int hashBytes) {
@@ -256,12 +281,16 @@ final class BlockIndex {
   }
 
   private boolean matches(int row, int space, MemorySegment data, long hash, int hashBytes) {
-    long at = at(row);
-    return Memory.getLong(rows, at) == hashWord(data, hash, hashBytes, 0)
-        && Memory.getLong(rows, at + 8) == hashWord(data, hash, hashBytes, 1)
-        && Memory.getLong(rows, at + 16) == hashWord(data, hash, hashBytes, 2)
-        && Memory.getLong(rows, at + 24) == hashWord(data, hash, hashBytes, 3)
-        && Memory.getInt(rows, at + SPACE) == space;
+    return difference(at(row), space, data, hash, hashBytes) == 0;
+  }
+
+  /** Zero when the row at an offset has the key. */
+  private long difference(long at, int space, MemorySegment data, long hash, int hashBytes) {
+    return (Memory.getLong(rows, at) ^ hashWord(data, hash, hashBytes, 0))
+        | (Memory.getLong(rows, at + 8) ^ hashWord(data, hash, hashBytes, 1))
+        | (Memory.getLong(rows, at + 16) ^ hashWord(data, hash, hashBytes, 2))
+        | (Memory.getLong(rows, at + 24) ^ hashWord(data, hash, hashBytes, 3))
+        | (Memory.getInt(rows, at + SPACE) ^ space);
   }
 
   /** Finds one resident row; -1 when there is none. */
