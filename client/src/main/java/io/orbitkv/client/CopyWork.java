@@ -31,6 +31,9 @@ abstract sealed class CopyWork permits PublishCopy, RestoreCopy {
   /** Does some work; false when all is done. */
   abstract boolean step();
 
+  /** True from shortly before the end on, about as long as a sleeping Manager takes to wake. */
+  abstract boolean endsSoon();
+
   /** Entries whose accesses have ended well. */
   abstract int entriesDone();
 

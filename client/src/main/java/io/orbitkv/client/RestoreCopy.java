@@ -27,6 +27,12 @@ final class RestoreCopy extends CopyWork {
     return layer;
   }
 
+  /** Never: nobody waits for the Manager once the blocks have arrived. */
+  @Override
+  boolean endsSoon() {
+    return false;
+  }
+
   @Override
   int entriesDone() {
     return layer == layers ? plan.size - failed.cardinality() : 0;
