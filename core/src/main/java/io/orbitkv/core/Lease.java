@@ -19,6 +19,11 @@ final class Lease {
 
   int revision;
 
+  /** Neighbours among the leases of the same asker. */
+  Lease newer;
+
+  Lease older;
+
   /** Number of the latest claim that named it. */
   long claim;
 

@@ -78,6 +78,11 @@ final class Leases {
       store.pin(lease.rows[i]);
     }
     asker.leases++;
+    lease.older = asker.newestLease;
+    if (lease.older != null) {
+      lease.older.newer = lease;
+    }
+    asker.newestLease = lease;
     asker.instance.leaseBytes += lease.bytes;
     bytes += lease.bytes;
     live++;
@@ -131,6 +136,7 @@ final class Leases {
   private void forget(Lease lease) {
     Session asker = lease.asker;
     asker.leases--;
+    unlink(asker, lease);
     asker.instance.leaseBytes -= lease.bytes;
     bytes -= lease.bytes;
     live--;
@@ -142,6 +148,19 @@ final class Leases {
     lease.space = null;
     lease.rows = null;
     free[freeCount++] = lease.place;
+  }
+
+  private static void unlink(Session asker, Lease lease) {
+    if (lease.newer == null) {
+      asker.newestLease = lease.older;
+    } else {
+      lease.newer.older = lease.older;
+    }
+    if (lease.older != null) {
+      lease.older.newer = lease.newer;
+    }
+    lease.newer = null;
+    lease.older = null;
   }
 
   /** Makes a lease part of a query, which lives as long as one of its leases. */
@@ -188,20 +207,25 @@ final class Leases {
 
   /** Ends the leases of a session's query up to a revision. */
   void endQuery(Session asker, long queryId, int revision) {
-    for (int i = 0; asker.leases > 0 && i < places.size(); i++) {
-      Lease lease = places.get(i);
-      if (lease.asker == asker && lease.queryId == queryId && lease.revision <= revision) {
-        end(lease);
+    int query = asker.findQuery(queryId);
+    int left = asker.detachedLeases + (query < 0 ? 0 : asker.queryLeases[query]);
+    Lease lease = asker.newestLease;
+    while (left > 0 && lease != null) {
+      Lease next = lease.older;
+      if (lease.queryId == queryId) {
+        left--;
+        if (lease.revision <= revision) {
+          end(lease);
+        }
       }
+      lease = next;
     }
   }
 
   /** Ends the leases that a session asked for. */
   void endAsker(Session asker) {
-    for (int i = 0; asker.leases > 0 && i < places.size(); i++) {
-      if (places.get(i).asker == asker) {
-        end(places.get(i));
-      }
+    while (asker.newestLease != null) {
+      end(asker.newestLease);
     }
   }
 

@@ -31,6 +31,9 @@ final class Session {
   int queries;
   int leases;
 
+  /** The latest of the leases that it asked for; the others follow by {@link Lease#older}. */
+  Lease newestLease;
+
   /** Leases of queries that are not remembered any more. */
   int detachedLeases;
 

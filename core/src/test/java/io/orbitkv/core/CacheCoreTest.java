@@ -31,6 +31,7 @@ class CacheCoreTest {
   private final Map<Integer, EngineModel> engines = new HashMap<>();
   private final List<String> events = new ArrayList<>();
   private CacheCore core;
+  private boolean faulty;
 
   private final CoreOutput output =
       new CoreOutput() {
@@ -54,6 +55,9 @@ class CacheCoreTest {
 
         @Override
         public ByteRing.Producer replyBytes(int session, int ring) {
+          if (ring == ChannelDescriptor.PUBLISH_REPLIES && faulty) {
+            throw new IllegalStateException("a fault of the edge");
+          }
           EngineModel engine = engines.get(session);
           return ring == ChannelDescriptor.QUERY_REPLIES
               ? engine.queryReplies
@@ -107,6 +111,11 @@ class CacheCoreTest {
   }
 
   private EngineModel engine(String instance, int namespaceByte, int blockBytes) {
+    return engine(instance, namespaceByte, blockBytes, true, true);
+  }
+
+  private EngineModel engine(
+      String instance, int namespaceByte, int blockBytes, boolean isObserved, boolean exitProves) {
     byte[] namespace = new byte[32];
     namespace[31] = (byte) namespaceByte;
     int slot = core.reserveSlot();
@@ -118,7 +127,9 @@ class CacheCoreTest {
             namespace,
             List.of(new RegistrationRequest.Group(0, blockBytes, 65_536)),
             EPOCH,
-            arenaContent);
+            arenaContent,
+            isObserved,
+            exitProves);
     engines.put(slot, engine);
     return engine;
   }
@@ -309,6 +320,69 @@ class CacheCoreTest {
     assertThat(core.stats(0).retainedOperations()).isZero();
     assertThat(core.stats(0).pinRefs()).isZero();
     assertThat(events).contains("settled " + engine.slot);
+  }
+
+  @Test
+  void shouldRefuseARestoreThatUsesALeaseTwice() {
+    start(4 << 20, 4 << 20);
+    EngineModel engine = engine("a", 1, 65_536);
+    publish(engine, keys(0, 1), -1, 0);
+    EngineModel.Held lease = engine.lookup(keys(0, 1), LookupRequest.ALL, 0);
+    EngineModel.Op twice = engine.restoreTwice(lease, 0);
+    assertThat(engine.state(twice)).isEqualTo(GrantState.REAPED);
+    assertThat(engine.table.status(twice.slot)).isEqualTo(Status.LEASE_ENDED);
+    assertThat(core.stats(0).leases()).isEqualTo(1);
+    assertThat(core.stats(0).pinRefs()).isEqualTo(1);
+    engine.step(engine.restore(lease, 0, 0));
+    assertThat(core.stats(0).leases()).isZero();
+  }
+
+  /** An Active restore of an engine that has exited, with one block stored by another. */
+  private CoreStats.Retained retainedAfterExit(boolean isObserved, boolean exitProves) {
+    start(4 << 20, 4 << 20);
+    publish(engine("a", 1, 65_536), keys(0, 1), -1, 0);
+    EngineModel engine = engine("b", 1, 65_536, isObserved, exitProves);
+    engine.step(engine.restore(engine.lookup(keys(0, 1), LookupRequest.ALL, 0), 0, 0));
+    if (isObserved) {
+      core.processExited(engine.slot, 0);
+    } else {
+      core.sessionLost(engine.slot, 0);
+    }
+    assertThat(core.stats(0).pinRefs()).isEqualTo(1);
+    assertThat(core.stats(0).retained()).hasSize(1);
+    return core.stats(0).retained().getFirst();
+  }
+
+  @Test
+  void shouldRetainWhatADeviceMayStillRead() {
+    assertThat(retainedAfterExit(true, false).reason()).isEqualTo(RetainedReason.DEVICE);
+  }
+
+  @Test
+  void shouldRetainWhatAProcessMayStillReadWhoseEndNobodySees() {
+    assertThat(retainedAfterExit(false, false).reason()).isEqualTo(RetainedReason.NOT_OBSERVED);
+  }
+
+  @Test
+  void shouldKeepForGoodWhatAFaultOfItsOwnLeavesInDoubt() {
+    start(4 << 20, 4 << 20);
+    EngineModel engine = engine("a", 1, 65_536);
+    EngineModel.Op op = engine.publish(keys(0, 4), -1, 0, 0);
+    engine.step(op);
+    engine.step(op);
+    engine.step(op);
+    faulty = true;
+    assertThatThrownBy(() -> core.pollGrants(engine.slot, 0)).hasMessage("a fault of the edge");
+    faulty = false;
+    CoreStats.Retained open = core.stats(0).retained().getFirst();
+    assertThat(open.reason()).isEqualTo(RetainedReason.FAULT);
+    assertThat(open.bytes()).isEqualTo(4 * 65_536);
+    core.processExited(engine.slot, 3);
+    core.recheckGrants(engine.slot, 5);
+    CoreStats.Retained over = core.stats(10).retained().getFirst();
+    assertThat(over.reason()).isEqualTo(RetainedReason.FAULT);
+    assertThat(over.ageNs()).isEqualTo(7);
+    assertThat(events).doesNotContain("settled " + engine.slot);
   }
 
   @Test

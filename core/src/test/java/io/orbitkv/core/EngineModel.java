@@ -78,6 +78,20 @@ final class EngineModel {
       List<RegistrationRequest.Group> groups,
       long epoch,
       Map<Long, Long> arenaContent) {
+    this(core, slot, instance, namespace, groups, epoch, arenaContent, true, true);
+  }
+
+  /** An engine whose end may not be observed, or may prove nothing. */
+  EngineModel(
+      CacheCore core,
+      int slot,
+      String instance,
+      byte[] namespace,
+      List<RegistrationRequest.Group> groups,
+      long epoch,
+      Map<Long, Long> arenaContent,
+      boolean isObserved,
+      boolean exitProves) {
     this.core = core;
     this.slot = slot;
     this.epoch = epoch;
@@ -89,10 +103,10 @@ final class EngineModel {
     this.publishReplies = new ByteRing.Producer(channel, ChannelDescriptor.PUBLISH_REPLIES);
     this.queryReader = new ByteRing.Consumer(channel, ChannelDescriptor.QUERY_REPLIES);
     this.publishReader = new ByteRing.Consumer(channel, ChannelDescriptor.PUBLISH_REPLIES);
-    core.openSession(slot, table, instance, 1000 + slot, true, 0);
+    core.openSession(slot, table, instance, 1000 + slot, isObserved, 0);
     CacheCore.RegistrationId id =
         core.register(
-            slot, new RegistrationRequest(namespace, 32, slot, 0, 0, groups, false, true), 0);
+            slot, new RegistrationRequest(namespace, 32, slot, 0, 0, groups, false, exitProves), 0);
     core.confirmMappings(slot, id.id(), id.generation());
     this.registrationId = id.id();
     this.generation = id.generation();
@@ -168,6 +182,20 @@ final class EngineModel {
     }
     int length = (int) (section + RestoreRequest.sectionBytes(keys.size()));
     return begin(false, keys, length, ChannelDescriptor.QUERY_REQUESTS, Opcode.RESTORE, nowNs);
+  }
+
+  /** Sends a restore that names a lease of one block two times. */
+  Op restoreTwice(Held lease, long nowNs) {
+    RestoreRequest.writeHeader(data, 0, registrationId, generation, 2, 2);
+    long section = RestoreRequest.headerBytes();
+    for (int page = 0; page < 2; page++) {
+      RestoreRequest.writeSection(data, section, lease.id(), 0, 1);
+      Memory.putInt(data, RestoreRequest.pageAt(section, 0), page);
+      section += RestoreRequest.sectionBytes(1);
+    }
+    List<Long> keys = List.of(lease.keys().getFirst(), lease.keys().getFirst());
+    return begin(
+        false, keys, (int) section, ChannelDescriptor.QUERY_REQUESTS, Opcode.RESTORE, nowNs);
   }
 
   /** Sends a publish of a chain whose first block has the given parent, -1 for none. */

@@ -160,13 +160,18 @@ final class BootstrapServer implements AutoCloseable {
 
   /** Warns well before slots run out. */
   void slotTaken(int slot) {
-    if (slot >= SCARCE_FROM_SLOT && slotLimiter.tryPass() >= 0) {
+    if (isScarce(slot) && slotLimiter.tryPass() >= 0) {
       LOG.warn(
           "session slots run out: in use={}, limit={}; orbitkv status --retained tells which of them"
               + " are retained, and why",
           slot + 1,
           Protocol.MAX_SESSIONS);
     }
+  }
+
+  /** True when so many slots are in use that it is time to look for what retains them. */
+  static boolean isScarce(int slotTaken) {
+    return slotTaken >= SCARCE_FROM_SLOT;
   }
 
   boolean isStopping() {

@@ -47,6 +47,10 @@ final class ControlAgent implements CoreOutput, AutoCloseable {
   private static final int BLOCKED_SLEEP_MS = 1;
   private static final int STOPPING_SLEEP_MS = 5;
   private static final int COMMANDS_A_TURN = 64;
+
+  /** Bytes of data of a turn's commands from which on the other sessions come first. */
+  private static final int BYTES_A_TURN = 256 << 10;
+
   private static final long CONTROL_TOKEN = -1;
   private static final long JOIN_MS = 5_000;
 
@@ -163,6 +167,9 @@ final class ControlAgent implements CoreOutput, AutoCloseable {
   CompletableFuture<Void> open(
       ControlledSession session, String instanceId, int pid, boolean mayPublish) {
     return call(c -> {
+      if (!session.tryClaim()) {
+        throw new IllegalStateException("the session was given up");
+      }
       int wakeFd = session.memory.managerWake().fd();
       epoll.addEdge(wakeFd, session.slot); // never read: the engine could let a read block
       try {
@@ -426,7 +433,11 @@ final class ControlAgent implements CoreOutput, AutoCloseable {
 
   private int serveRing(ControlledSession session, ControlledSession.RingPair rings, long now) {
     int work = 0;
-    while (work < COMMANDS_A_TURN && session.open && rings.requests.hasNext()) {
+    int bytes = 0;
+    while (work < COMMANDS_A_TURN
+        && bytes < BYTES_A_TURN
+        && session.open
+        && rings.requests.hasNext()) {
       if (!rings.replies.hasRoom() || !rings.replyBytes.hasRoom(Protocol.MAX_SPAN_BYTES)) {
         replyBlocked = true; // the command waits in its place until the engine reads its replies
         break;
@@ -434,6 +445,7 @@ final class ControlAgent implements CoreOutput, AutoCloseable {
       rings.requests.tryRead(command);
       int length = rings.take(command, buffer);
       core.execute(session.slot, rings.requestRing, command, buffer, length, now);
+      bytes += length;
       work++;
     }
     return work;

@@ -12,10 +12,11 @@ import java.lang.foreign.MemorySegment;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
- * What the control thread knows of one session. Belongs to the control thread, but for the two
- * futures.
+ * What the control thread knows of one session. Belongs to the control thread, but for the futures
+ * and {@link #tryClaim}.
  */
 final class ControlledSession {
   final int slot;
@@ -35,6 +36,7 @@ final class ControlledSession {
   long drainsSeen;
   boolean open = true;
   boolean settling; // the core has settled it; the next flush lets it go
+  private final AtomicBoolean claimed = new AtomicBoolean();
   private final Runnable hangUp;
 
   /**
@@ -55,6 +57,14 @@ final class ControlledSession {
     this.publish =
         new RingPair(
             channel, ChannelDescriptor.PUBLISH_REQUESTS, ChannelDescriptor.PUBLISH_REPLIES);
+  }
+
+  /**
+   * Decides whether the session is opened or given up: true for the first who asks, the control
+   * thread before it opens it or the connection's thread that waits no longer.
+   */
+  boolean tryClaim() {
+    return claimed.compareAndSet(false, true);
   }
 
   RingPair byReplyRing(int ring) {

@@ -185,7 +185,7 @@ final class SessionConnection implements Runnable {
     checkInstance(hello.getInstanceId());
     server.refuseWhenStopping();
     pidFd = takePidFd();
-    int slot = Waits.answer(server.control().call(CacheCore::reserveSlot));
+    int slot = reserveSlot();
     if (slot < 0) {
       throw new ProtocolException(
           Status.LIMIT,
@@ -211,6 +211,21 @@ final class SessionConnection implements Runnable {
         release(slot);
       }
       memory.close();
+    }
+  }
+
+  private int reserveSlot() {
+    CompletableFuture<Integer> reserved = server.control().call(CacheCore::reserveSlot);
+    try {
+      return Waits.answer(reserved);
+    } catch (RuntimeException e) { // a slot that comes too late is given back
+      var _ =
+          reserved.thenAccept(late -> {
+            if (late >= 0) {
+              release(late);
+            }
+          });
+      throw e;
     }
   }
 
@@ -323,7 +338,16 @@ final class SessionConnection implements Runnable {
 
   private void open(SessionMemory memory, String instance) {
     session = new ControlledSession(memory, name, this::hangUp);
-    Waits.answer(server.control().open(session, instance, peer.pid(), mayPublish));
+    CompletableFuture<Void> opened =
+        server.control().open(session, instance, peer.pid(), mayPublish);
+    try {
+      Waits.answer(opened);
+    } catch (IllegalStateException e) {
+      if (opened.isCompletedExceptionally() || session.tryClaim()) {
+        throw e; // it is not open, and never will be
+      }
+      Waits.answer(opened); // the control thread is at it
+    }
   }
 
   private void runOpened(String notice) {

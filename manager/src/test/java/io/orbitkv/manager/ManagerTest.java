@@ -15,6 +15,7 @@ import io.orbitkv.channel.Protocol;
 import io.orbitkv.channel.Status;
 import io.orbitkv.channel.proto.AdminRequest;
 import io.orbitkv.channel.proto.ClientFrame;
+import io.orbitkv.channel.proto.ConfirmSession;
 import io.orbitkv.channel.proto.HealthRequest;
 import io.orbitkv.channel.proto.ManagerFrame;
 import io.orbitkv.channel.proto.ShutdownRequest;
@@ -613,6 +614,60 @@ class ManagerTest {
         assertThat(client.confirm().hasSessionConfirmed()).isTrue();
       }
       assertThat(manager.counters().internalErrors()).isEqualTo(70);
+    }
+  }
+
+  @Test
+  void shouldKeepNothingOfConnectionsThatTheControlThreadAnswersTooLate() {
+    CompletableFuture<Void> gate = new CompletableFuture<>();
+    try (Manager manager = startReady();
+        RawClient opening = new RawClient(socket);
+        RawClient reserving = new RawClient(socket)) {
+      assertThat(opening.handshake().getSessionSlot()).isZero();
+      CompletableFuture<Void> stall = manager.control().call(_ -> gate.join());
+      opening.send(
+          ClientFrame.newBuilder()
+              .setConfirmSession(ConfirmSession.newBuilder().setSessionToken(opening.token))
+              .build());
+      reserving.send(RawClient.hello(Protocol.CHANNEL_VERSION, false));
+      assertThat(opening.receive().getFailure().getCode()).isEqualTo(Status.INTERNAL.code());
+      assertThat(reserving.receive().getFailure().getCode()).isEqualTo(Status.INTERNAL.code());
+      gate.complete(null);
+      assertThat(stall).succeedsWithin(BOUND);
+      long errors = manager.counters().internalErrors();
+      try (RawClient first = new RawClient(socket);
+          RawClient second = new RawClient(socket)) {
+        assertThat(first.handshake().getSessionSlot()).isZero();
+        assertThat(second.handshake("other").getSessionSlot()).isEqualTo(1);
+        assertThat(first.confirm().hasSessionConfirmed()).isTrue();
+        assertThat(second.confirm().hasSessionConfirmed()).isTrue();
+        assertThat(status(manager).get("session_list").size()).isEqualTo(2);
+      }
+      assertThat(manager.counters().internalErrors()).isEqualTo(errors);
+    }
+  }
+
+  @Test
+  void shouldNotServeAFrameThatIsCutShort() {
+    try (Manager manager = startReady()) {
+      byte[] body =
+          ClientFrame.newBuilder()
+              .setAdmin(AdminRequest.newBuilder().setShutdown(ShutdownRequest.getDefaultInstance()))
+              .build()
+              .toByteArray();
+      for (int cut = 1; cut <= 2; cut++) {
+        try (RawClient client = new RawClient(socket)) {
+          client.adminHandshake();
+          // a longer frame, so that what comes would be a whole message
+          byte[] bytes = new byte[FrameHeader.BYTES + body.length];
+          new FrameHeader(Protocol.LIFECYCLE_VERSION, client.epochLow, body.length + cut)
+              .writeTo(MemorySegment.ofArray(bytes));
+          System.arraycopy(body, 0, bytes, FrameHeader.BYTES, body.length);
+          client.sendBytes(bytes);
+        }
+      }
+      eventually(() -> manager.counters().connectionFailures(Status.INVALID) == 2);
+      assertThat(manager.isStopping()).isFalse();
     }
   }
 

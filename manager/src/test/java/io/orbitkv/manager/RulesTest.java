@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatCode;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.orbitkv.channel.Protocol;
 import io.orbitkv.channel.ProtocolException;
 import io.orbitkv.linux.MemoryFacts;
 import java.nio.file.Path;
@@ -40,6 +41,13 @@ class RulesTest {
     assertThat(SessionConnection.exitNotice(true, 42, 43)).contains("pid=42").contains("pid=43");
     assertThat(SessionConnection.exitNotice(true, 0, 0)).contains("PID namespace");
     assertThat(SessionConnection.exitNotice(false, 42, 42)).contains("no descriptor");
+  }
+
+  @Test
+  void shouldWarnWellBeforeTheSlotsAreFull() {
+    assertThat(BootstrapServer.isScarce(46)).isFalse();
+    assertThat(BootstrapServer.isScarce(48)).isTrue();
+    assertThat(BootstrapServer.isScarce(Protocol.MAX_SESSIONS - 1)).isTrue();
   }
 
   @Test
