@@ -18,6 +18,14 @@ class PureModulesTest {
     }
   }
 
+  @Test
+  void shouldRunTheSimulatorByItsSeedAlone() {
+    String simulator = "io.orbitkv.bench.simulator..";
+    PurityRules.noClock(simulator).check(ProductClasses.ALL);
+    PurityRules.noRandomness(simulator).check(ProductClasses.ALL);
+    PurityRules.noEnvironment(simulator).check(ProductClasses.ALL);
+  }
+
   private static boolean violates(ArchRule rule, Class<?> type) {
     return rule.evaluate(new ClassFileImporter().importClasses(type)).hasViolation();
   }

@@ -11,8 +11,8 @@ import java.lang.foreign.MemorySegment;
  */
 final class Blocks {
   static final int NAMESPACES = 2;
-  static final int CHAINS = 16;
-  static final int CHAIN_BLOCKS = 40;
+  static final int CHAINS = 24;
+  static final int CHAIN_BLOCKS = 24;
   static final int HASH_BYTES = 16;
 
   /** Bytes of a layer of a page. */

@@ -12,6 +12,7 @@ final class Counts {
   long lookupsRefused;
   long lookupsAbandoned;
   long poolFull;
+  long retained;
   long evictions;
   long verifiedBlocks;
   long blocksMoved;
@@ -27,6 +28,7 @@ final class Counts {
     lookupsRefused += other.lookupsRefused;
     lookupsAbandoned += other.lookupsAbandoned;
     poolFull += other.poolFull;
+    retained += other.retained;
     evictions += other.evictions;
     verifiedBlocks += other.verifiedBlocks;
     blocksMoved += other.blocksMoved;

@@ -6,17 +6,17 @@ package io.orbitkv.bench.simulator;
  */
 enum Kind {
   /** The Manager serves one session, or looks whether it has to wake up. */
-  MANAGER(290, false),
+  MANAGER(300, false),
   /** The Manager announces that it sleeps; its next turn looks once more and sleeps. */
   MANAGER_SLEEPS(14, false),
   /** The Manager learns of a socket that has ended or of a process that has exited. */
   MANAGER_LEARNS(20, false),
   /** The copy agent of an engine makes some steps of one operation and reads answers. */
-  ENGINE(360, false),
+  ENGINE(366, false),
   /** The copy agent announces that it sleeps. */
   ENGINE_SLEEPS(14, false),
   /** An engine connects and registers, with a new process where the former is dead. */
-  CONNECT(22, false),
+  CONNECT(10, false),
   PUBLISH(46, false),
   LOOKUP(64, false),
   RESTORE(68, false),
@@ -27,10 +27,10 @@ enum Kind {
   CALM(1, false),
   CANCEL(12, true),
   /** An engine's process dies. */
-  DEATH(2, true),
+  DEATH(1, true),
   /** A socket ends while both processes live. */
-  SOCKET_END(2, true),
-  UNREGISTER(2, true),
+  SOCKET_END(1, true),
+  UNREGISTER(1, true),
   /** The next wake-up of the Manager or of an engine is lost. */
   LOST_WAKE(8, true),
   /** The next wake-up comes late. */
@@ -41,15 +41,15 @@ enum Kind {
   /** A command is sent again, perhaps after its operation has ended. */
   REPEATED_COMMAND(6, true),
   /** Leases are taken and kept, so that the pool fills with pinned blocks. */
-  HOARD(3, true),
+  HOARD(5, true),
   /** A request to the device fails. */
-  DISK_ERROR(4, true),
+  DISK_ERROR(2, true),
   /** A request takes long. */
   DISK_SLOW(3, true),
-  /** A request does not return before the end of the run. */
+  /** A request does not return for two minutes, or before the end of the run. */
   DISK_STUCK(1, true),
   /** A namespace is cleared, whatever is in flight. */
-  CLEAR(2, true);
+  CLEAR(1, true);
 
   private static final int WEIGHTS = 1024;
   private static final Kind[] BY_NUMBER = byNumber();

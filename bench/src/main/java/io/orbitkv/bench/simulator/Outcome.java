@@ -6,6 +6,11 @@ package io.orbitkv.bench.simulator;
  * @param hash hash of all that happened
  * @param counts what happened
  * @param violation the rule that was found broken; null when all held
- * @param stepsDone steps made, the one that broke the rule included
+ * @param atEnd whether all steps had been made when it was found
  */
-record Outcome(long hash, Counts counts, Violation violation, int stepsDone) {}
+record Outcome(long hash, Counts counts, Violation violation, boolean atEnd) {
+  /** Steps made, the one that broke the rule included. */
+  int stepsDone() {
+    return (int) counts.steps;
+  }
+}

@@ -39,23 +39,28 @@ record Schedule(long[] steps) {
 
   /** Runs it in a new world. */
   Outcome run(int engines, Variant variant) {
-    return run(engines, variant, null);
+    return run(engines, variant, true, null);
   }
 
   /**
    * Runs it in a new world.
    *
+   * @param withEnd whether all is brought to an end after the steps
    * @param trace takes a line for all that happens; null for none
    */
-  Outcome run(int engines, Variant variant, List<String> trace) {
+  Outcome run(int engines, Variant variant, boolean withEnd, List<String> trace) {
     try (World world = new World(engines, variant)) {
       world.record(trace);
       Violation violation = null;
+      boolean atEnd = false;
       try {
         for (long step : steps) {
           world.step(step);
         }
-        world.end();
+        atEnd = true;
+        if (withEnd) {
+          world.end();
+        }
       } catch (Violation e) {
         violation = e;
       } catch (RuntimeException
@@ -63,7 +68,7 @@ record Schedule(long[] steps) {
         violation = new Violation(Rule.FAULTS, e);
       }
       world.counts.runs = 1;
-      return new Outcome(world.hash(), world.counts, violation, (int) world.counts.steps);
+      return new Outcome(world.hash(), world.counts, violation, atEnd);
     }
   }
 }

@@ -1,58 +1,64 @@
 package io.orbitkv.bench.simulator;
 
 /**
- * Leaves steps out of a schedule that breaks a rule, as long as the rest breaks the same rule.
- * Andreas Zeller and Ralf Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", IEEE
- * Transactions on Software Engineering 28(2), 2002.
+ * Leaves steps out of a schedule that breaks a rule, as long as the rest breaks the same rule: long
+ * pieces first, then shorter ones, down to single steps. After Andreas Zeller and Ralf Hildebrandt,
+ * "Simplifying and Isolating Failure-Inducing Input", IEEE Transactions on Software Engineering
+ * 28(2), 2002.
  */
 final class Shrinker {
-  private static final int MAX_RUNS = 3_000;
+  private static final int MAX_RUNS = 4_000;
 
   private final int engines;
   private final Variant variant;
   private final Rule rule;
+  private final boolean withEnd;
   private int runs;
 
-  Shrinker(int engines, Variant variant, Rule rule) {
+  /**
+   * A shrinker.
+   *
+   * @param failing how the schedule to be shrunk ended
+   */
+  Shrinker(int engines, Variant variant, Outcome failing) {
     this.engines = engines;
     this.variant = variant;
-    this.rule = rule;
+    this.rule = failing.violation().rule();
+    this.withEnd = failing.atEnd();
   }
 
   /**
-   * Shrinks as far as leaving out single steps goes, or the bound of runs allows.
+   * Shrinks until no single step can be left out, or the bound of runs is reached.
    *
    * @param failing breaks the rule
    */
   Schedule shrink(Schedule failing) {
     Schedule best = failing;
-    int pieces = 2;
-    while (best.size() > 1 && runs < MAX_RUNS) {
-      Schedule smaller = withoutOneOf(best, pieces);
-      if (smaller != null) {
-        best = smaller;
-        pieces = Math.max(2, pieces - 1);
-      } else if (pieces >= best.size()) {
-        break;
-      } else {
-        pieces = Math.min(best.size(), 2 * pieces);
-      }
+    for (int piece = failing.size() / 2; piece > 1; piece /= 2) {
+      best = sweep(best, piece);
+    }
+    Schedule before = null;
+    while (before != best && runs < MAX_RUNS) {
+      before = best;
+      best = sweep(best, 1);
     }
     return best;
   }
 
-  /** The schedule without the first piece that it does not need; null when it needs each. */
-  private Schedule withoutOneOf(Schedule schedule, int pieces) {
-    for (int piece = pieces - 1; piece >= 0 && runs < MAX_RUNS; piece--) {
-      int from = (int) ((long) schedule.size() * piece / pieces);
-      int to = (int) ((long) schedule.size() * (piece + 1) / pieces);
-      Schedule rest = schedule.without(from, to);
+  /** Tries once, from the end on, to leave each piece out. */
+  private Schedule sweep(Schedule schedule, int piece) {
+    Schedule best = schedule;
+    int to = best.size();
+    while (to > 0 && runs < MAX_RUNS) {
+      int from = Math.max(0, to - piece);
+      Schedule rest = best.without(from, to);
       runs++;
-      Outcome outcome = rest.run(engines, variant);
+      Outcome outcome = rest.run(engines, variant, withEnd, null);
       if (outcome.violation() != null && outcome.violation().rule() == rule) {
-        return rest.first(outcome.stepsDone());
+        best = rest.first(outcome.stepsDone());
       }
+      to = Math.min(from, best.size());
     }
-    return null;
+    return best;
   }
 }

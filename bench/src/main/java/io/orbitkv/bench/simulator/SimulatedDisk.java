@@ -16,7 +16,7 @@ import java.util.zip.CRC32C;
  * that was used again meanwhile shows.
  */
 final class SimulatedDisk implements SsdPort {
-  private static final int[] PATH_OF_SEGMENT = {0, 1, 0, 1, 0, 1};
+  private static final int[] PATH_OF_SEGMENT = {0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1};
   private static final int PATHS = 2;
   private static final int FIRST_PAGE = 1;
   private static final int PAGES = 33;

@@ -22,7 +22,7 @@ final class SimulatedManager implements CoreOutput {
 
   private static final int SLAB_BYTES = 16 << 10;
   private static final int ARENAS = 2;
-  private static final long ARENA_BYTES = 12 * SLAB_BYTES;
+  private static final long ARENA_BYTES = 8 * SLAB_BYTES;
   private static final int PART_ENTRIES = 16;
   private static final long LEASE_AGE_NS = 20_000_000_000L;
   private static final long TICK_NS = 1_000_000;
@@ -236,7 +236,7 @@ final class SimulatedManager implements CoreOutput {
                       new RegistrationRequest.Group(
                           0, Blocks.blockBytes(namespace), SimulatedEngine.PAGES)),
                   false,
-                  true),
+                  link.engine.exitProves()),
               world.now);
       core.confirmMappings(link.slot, id.id(), id.generation());
       link.registrationId = id.id();
@@ -258,8 +258,11 @@ final class SimulatedManager implements CoreOutput {
     called();
   }
 
-  boolean isLive(Link link) {
-    return bySlot[link.slot] == link;
+  /** Closes admission. */
+  void stop() {
+    world.beginCall();
+    core.beginStop(world.now);
+    called();
   }
 
   /** A socket has ended, or a process has exited; the Manager learns it later. */

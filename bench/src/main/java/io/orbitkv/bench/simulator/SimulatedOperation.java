@@ -86,10 +86,14 @@ final class SimulatedOperation {
     }
     world.counts.blocksMoved += status == Status.OK ? blocks.length : 0;
     world.fold(status.code() + 31L * blocks[0]);
+    if (stepped.message().startsWith("not claimed")) {
+      world.requireNotDue(() -> "never claimed: " + this);
+    }
     world.note(() -> this + " ends: " + status + " " + stepped.message());
     boolean expected =
         switch (status) {
           case OK, CANCELLED, SESSION_ENDED, STALE_REGISTRATION, LIMIT -> true;
+          case STOPPING -> world.isStopping();
           case POOL_FULL -> stepped.isPublish();
           case LEASE_ENDED -> !stepped.isPublish();
           default -> false;
@@ -137,13 +141,14 @@ final class SimulatedOperation {
 
   @Override
   public String toString() {
-    return "%s of blocks %d..%d by engine %d, session slot %d, operation 0x%x"
+    String id = stepped.id() < 0 ? "no record yet" : "operation 0x%x".formatted(stepped.id());
+    return "%s of blocks %d..%d by engine %d, session slot %d, %s"
         .formatted(
             stepped.isPublish() ? "publish" : "restore",
             blocks[0],
             blocks[blocks.length - 1],
             link.engine.number,
             link.slot,
-            stepped.id());
+            id);
   }
 }

@@ -78,14 +78,13 @@ public record Simulation(long firstSeed, long lastSeed, int steps, int engines) 
       throw new IllegalStateException(
           "seed=" + seed + " breaks a rule in one run, not in the next");
     }
-    Rule rule = outcome.violation().rule();
     Schedule failing = whole.first(outcome.stepsDone());
-    Schedule shrunk = new Shrinker(engines, variant, rule).shrink(failing);
+    Schedule shrunk = new Shrinker(engines, variant, outcome).shrink(failing);
     List<String> trace = new ArrayList<>();
-    Outcome last = shrunk.run(engines, variant, trace);
+    Outcome last = shrunk.run(engines, variant, true, trace);
     return new Failure(
         seed,
-        rule,
+        outcome.violation().rule(),
         outcome.violation().getMessage(),
         last.violation().getMessage(),
         failing.size(),

@@ -104,8 +104,8 @@ public final class SimulationResult {
     line(
         table,
         "checked",
-        "blocks restored and compared %,d, evicted %,d, read from SSD %,d"
-            .formatted(counts.verifiedBlocks, counts.evictions, counts.ssdLoads));
+        "blocks restored and compared %,d, evicted %,d, read from SSD %,d; operations retained %,d"
+            .formatted(counts.verifiedBlocks, counts.evictions, counts.ssdLoads, counts.retained));
     line(table, "violations", failure == null ? "0" : "1");
     if (failure != null) {
       appendFailure(table);
@@ -175,6 +175,7 @@ public final class SimulationResult {
     put(node, "lookups", lookups());
     put(node, "faults", faults());
     node.put("blocks_compared", counts.verifiedBlocks).put("blocks_moved", counts.blocksMoved);
+    node.put("operations_retained", counts.retained);
     node.put("blocks_evicted", counts.evictions).put("blocks_from_ssd", counts.ssdLoads);
     node.put("violations", failure == null ? 0 : 1);
     if (failure != null) {

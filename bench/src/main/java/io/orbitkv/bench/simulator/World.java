@@ -20,10 +20,15 @@ final class World implements AutoCloseable {
   private static final long STEP_NS_MASK = 0x3fff;
   private static final long CALM_ROUND_NS = 2_000_000;
   private static final long CALM_BOUND_NS = 1_000_000_000L;
+  private static final long SERVED_NS = 150_000_000; // more than the longest sleep
   private static final long MAX_WAKE_DELAY_NS = 30_000_000;
   private static final long MAX_DISK_DELAY_NS = 3_000_000_000L;
+  private static final long STUCK_NS = 120_000_000_000L;
   private static final long[] JUMPS_NS = {10_000_000, 150_000_000, 4_000_000_000L, 70_000_000_000L};
-  private static final int END_ROUNDS = 10_000;
+  private static final long STOP_BIT = 1L << 40;
+  private static final int SLEEP_MASK = 7;
+  private static final int END_ROUNDS = 300;
+  private static final int LEAST_END_ROUNDS = 8;
   private static final long ARENA_SLOT_BYTES = 512;
 
   final Variant variant;
@@ -43,6 +48,9 @@ final class World implements AutoCloseable {
   private int accesses;
   private boolean inCall;
   private boolean calm;
+  private long calmSinceNs;
+  private int rounds;
+  private boolean stopping;
 
   World(int engineCount, Variant variant) {
     this.variant = variant;
@@ -99,6 +107,7 @@ final class World implements AutoCloseable {
     Kind kind = Kind.of(stepNumber);
     SimulatedEngine engine = engines[(int) (stepNumber >>> 10 & 0xff) % engines.length];
     now += LEAST_STEP_NS + (stepNumber >>> 18 & STEP_NS_MASK);
+    note(() -> "-- " + Tally.label(kind) + ", engine " + engine.number);
     int effect = act(kind, engine, Mix.mix(stepNumber) >>> 1);
     if (kind.isFault() && effect > 0 && kind != Kind.LOST_WAKE && kind != Kind.LATE_WAKE) {
       counts.faults.add(kind); // wake-ups are counted when they are lost or late
@@ -144,8 +153,8 @@ final class World implements AutoCloseable {
       case HOARD -> count(engine.hoard(bits));
       case DISK_ERROR -> count(disk.fail(bits));
       case DISK_SLOW -> count(disk.delay(bits, now + (bits >>> 8) % MAX_DISK_DELAY_NS));
-      case DISK_STUCK -> count(disk.delay(bits, Sleeper.NEVER));
-      case CLEAR -> clear((int) (bits & 1));
+      case DISK_STUCK -> count(disk.delay(bits, now + STUCK_NS));
+      case CLEAR -> (bits >>> 1 & 1) == 0 ? clear((int) (bits & 1)) : 0;
       default -> throw new IllegalStateException("no fault: " + kind);
     };
   }
@@ -233,9 +242,15 @@ final class World implements AutoCloseable {
     }
   }
 
-  /** The process of an operation is dead: it touches nothing more. */
-  void forget(SimulatedOperation operation) {
-    touching.remove(operation);
+  /** The process of an operation is dead; where that is no proof, it counts as Active for good. */
+  void processDied(SimulatedOperation operation, boolean exitProves) {
+    if (exitProves) {
+      touching.remove(operation);
+    }
+  }
+
+  boolean isStopping() {
+    return stopping;
   }
 
   /** Blocks of what is Active belong to the grant. */
@@ -300,15 +315,20 @@ final class World implements AutoCloseable {
     }
   }
 
+  /** Nobody may give up waiting where there was time enough, without faults, to be served. */
+  void requireNotDue(Supplier<String> what) {
+    Violation.require(!calm || now - calmSinceNs < SERVED_NS, Rule.TERMINAL, what);
+  }
+
   // ---- calm and the end ----
 
   /** Everybody goes on, without faults, until each operation has ended; returns rounds. */
   private int calm() {
     calm = true;
-    long began = now;
-    int rounds = 0;
+    calmSinceNs = now;
+    rounds = 0;
     while (!Arrays.stream(engines).allMatch(SimulatedEngine::isIdle)) {
-      if (now - began > CALM_BOUND_NS) {
+      if (now - calmSinceNs > CALM_BOUND_NS) {
         String pending =
             Arrays.stream(engines)
                 .filter(e -> !e.isIdle())
@@ -320,7 +340,6 @@ final class World implements AutoCloseable {
       }
       now += CALM_ROUND_NS;
       round();
-      rounds++;
     }
     for (SimulatedEngine engine : engines) {
       engine.requireNothingCharged();
@@ -329,27 +348,50 @@ final class World implements AutoCloseable {
     return rounds;
   }
 
+  /** Everybody gets on; now and then one side begins to sleep when the other has just worked. */
   private void round() {
+    long bits = Mix.at(number, ++rounds);
     manager.learnAll();
     for (SimulatedEngine engine : engines) {
       engine.stepAll();
     }
+    if ((bits & SLEEP_MASK) == 0) {
+      manager.announceSleep();
+    }
     manager.turn(0, true);
+    if ((bits >>> Integer.SIZE & SLEEP_MASK) == 0) {
+      for (SimulatedEngine engine : engines) {
+        engine.announceSleep(bits >>> 1);
+      }
+    }
     disk.completeAll();
   }
 
-  /** Ends the run: all operations end, every block that is left is read, all is given back. */
+  /**
+   * Ends the run: all operations end, by a stop of the Manager in every second run; else every
+   * block that is left is read. Then all is given back.
+   */
   void end() {
+    if ((number & STOP_BIT) == 0) {
+      stopping = true;
+      note(() -> "the Manager stops");
+      manager.stop();
+    }
     calm();
     round(); // the Manager learns who is gone
-    witness();
+    if (stopping) {
+      Violation.require(
+          manager.core.isQuiescent(), Rule.TERMINAL, () -> "a stop is held up by an operation");
+    } else {
+      witness();
+    }
     for (SimulatedEngine engine : engines) {
       engine.die();
     }
     disk.release();
     calm = true;
     CacheCore core = manager.core;
-    for (int i = 0; i < END_ROUNDS && !isAtRest(core.stats(now)); i++) {
+    for (int i = 0; i < END_ROUNDS && (i < LEAST_END_ROUNDS || !isAtRest()); i++) {
       now += CALM_BOUND_NS;
       round();
     }
@@ -372,24 +414,27 @@ final class World implements AutoCloseable {
     }
   }
 
-  private boolean isAtRest(CoreStats stats) {
-    return stats.sessions() == 0
-        && stats.pinRefs() == 0
-        && stats.unsealedBlocks() == 0
-        && disk.isIdle()
-        && !manager.core.ssdIsBusy();
+  private boolean isAtRest() {
+    return disk.isIdle() && !manager.core.ssdIsBusy();
   }
 
   private void checkBudgets(CoreStats stats) {
-    requireZero("sessions", stats.sessions() + stats.sessionsRetained());
-    requireZero("registrations", stats.registrations());
-    requireZero("operations", stats.grantsActive());
-    requireZero("leases", stats.leases());
-    requireZero("lease bytes", stats.leaseBytes());
-    requireZero("queries", stats.queriesPending());
-    requireZero("pins", stats.pinRefs());
-    requireZero("unsealed blocks", stats.unsealedBlocks());
-    requireZero("pool bytes not resident", stats.poolUsedBytes() - stats.residentBytes());
+    int retained = touching.size(); // what nobody can prove to have ended
+    long links = touching.stream().map(operation -> operation.link).distinct().count();
+    requireEqual("operations retained", stats.retainedOperations(), retained);
+    requireEqual("operations", stats.grantsActive(), retained);
+    requireEqual("sessions retained", stats.sessionsRetained(), links);
+    requireEqual("sessions", stats.sessions(), 0);
+    requireEqual("leases", stats.leases(), 0);
+    requireEqual("lease bytes", stats.leaseBytes(), 0);
+    requireEqual("queries", stats.queriesPending(), 0);
+    counts.retained += retained;
+    if (retained == 0) {
+      requireEqual("registrations", stats.registrations(), 0);
+      requireEqual("pins", stats.pinRefs(), 0);
+      requireEqual("unsealed blocks", stats.unsealedBlocks(), 0);
+      requireEqual("pool bytes", stats.poolUsedBytes(), stats.residentBytes());
+    }
     counts.evictions += stats.evictionsTotal();
     counts.poolFull += stats.refusedTotal();
     counts.ssdLoads += stats.ssd().readBlocksTotal();
@@ -407,8 +452,9 @@ final class World implements AutoCloseable {
     }
   }
 
-  private static void requireZero(String what, long value) {
-    Violation.require(value == 0, Rule.BUDGETS, () -> what + "=" + value + " are left");
+  private static void requireEqual(String what, long found, long expected) {
+    Violation.require(
+        found == expected, Rule.BUDGETS, () -> what + "=" + found + ", expected=" + expected);
   }
 
   @Override

@@ -3,6 +3,8 @@ package io.orbitkv.bench.simulator;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 
+import io.orbitkv.channel.Status;
+import io.orbitkv.client.LookupResult;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Tag;
@@ -46,7 +48,7 @@ class SimulationTest {
   void shouldDoTheSameForTheSameSeed() {
     Schedule schedule = Schedule.ofSeed(7, STEPS);
     Outcome first = schedule.run(4, Variant.real());
-    Outcome traced = schedule.run(4, Variant.real(), new ArrayList<>());
+    Outcome traced = schedule.run(4, Variant.real(), true, new ArrayList<>());
     Outcome other = Schedule.ofSeed(8, STEPS).run(4, Variant.real());
 
     assertThat(traced.hash()).isEqualTo(first.hash());
@@ -64,6 +66,20 @@ class SimulationTest {
     assertThat(counts.evictions).isGreaterThan(1000);
     assertThat(counts.ssdLoads).isPositive();
     assertThat(counts.poolFull).isPositive();
+    assertThat(counts.retained).isPositive();
+    for (Status status :
+        List.of(
+            Status.OK,
+            Status.CANCELLED,
+            Status.SESSION_ENDED,
+            Status.STALE_REGISTRATION,
+            Status.STOPPING)) {
+      assertThat(counts.publishes.of(status)).as("publishes %s", status).isPositive();
+      assertThat(counts.restores.of(status)).as("restores %s", status).isPositive();
+    }
+    for (LookupResult.Outcome outcome : LookupResult.Outcome.values()) {
+      assertThat(counts.lookups.of(outcome)).as("lookups %s", outcome).isPositive();
+    }
   }
 
   @Test

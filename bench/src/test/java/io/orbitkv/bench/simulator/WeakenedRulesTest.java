@@ -156,7 +156,7 @@ class WeakenedRulesTest {
       unpin.setAccessible(true);
       unpin.invoke(store, ((int[]) field(op, "rows"))[0]);
     } catch (ReflectiveOperationException e) {
-      throw new LinkageError(e.getMessage(), e);
+      throw new IllegalStateException(e);
     }
   }
 
