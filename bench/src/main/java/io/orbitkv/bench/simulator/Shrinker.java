@@ -37,11 +37,11 @@ final class Shrinker {
     for (int piece = failing.size() / 2; piece > 1; piece /= 2) {
       best = sweep(best, piece);
     }
-    Schedule before = null;
-    while (before != best && runs < MAX_RUNS) {
-      before = best;
+    int before;
+    do {
+      before = best.size();
       best = sweep(best, 1);
-    }
+    } while (best.size() < before && runs < MAX_RUNS);
     return best;
   }
 
