@@ -1,6 +1,7 @@
 package io.orbitkv.app;
 
 import io.orbitkv.bench.BenchReport;
+import io.orbitkv.bench.BenchScope;
 import io.orbitkv.bench.Benches;
 import io.orbitkv.bench.Comparison;
 import java.io.IOException;
@@ -38,6 +39,19 @@ final class BenchCommand implements Callable<Integer> {
       description = "Write the result as JSON; - is standard output.")
   private String json;
 
+  @Option(
+      names = "--case",
+      paramLabel = "TEXT",
+      description = "Only the cases whose names contain this (ssd).")
+  private String only = "";
+
+  @Option(
+      names = "--seconds",
+      paramLabel = "N",
+      description =
+          "Time of each side of a case (ssd); default ${DEFAULT-VALUE}. Less is a first look.")
+  private int seconds = BenchScope.DEFAULT_SECONDS;
+
   @Spec private CommandSpec spec;
 
   @Override
@@ -60,7 +74,16 @@ final class BenchCommand implements Callable<Integer> {
               + "; allowed: "
               + String.join(", ", Benches.names()));
     }
-    return Benches.run(name, SelfCommand.line());
+    BenchScope scope = new BenchScope(only, seconds);
+    if (seconds < 1) {
+      throw new ParameterException(
+          spec.commandLine(), "--seconds is " + seconds + ", allowed: 1 and more");
+    }
+    if (!scope.equals(BenchScope.FULL) && !Benches.takesScope(name)) {
+      throw new ParameterException(
+          spec.commandLine(), "--case and --seconds are for ssd, but NAME is \"" + name + "\"");
+    }
+    return Benches.run(name, SelfCommand.line(), scope);
   }
 
   private BenchReport compare() throws IOException {

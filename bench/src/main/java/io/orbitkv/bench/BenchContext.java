@@ -10,8 +10,10 @@ import java.util.List;
  * @param command how to run the command line of this program, without arguments
  * @param reference the reference programs
  * @param cpus processors that may be used, ascending
+ * @param scope which cases to measure, and for how long
  */
-record BenchContext(List<String> command, Reference reference, List<Integer> cpus) {
+record BenchContext(
+    List<String> command, Reference reference, List<Integer> cpus, BenchScope scope) {
   /** Something that may fail to start. */
   @FunctionalInterface
   interface Starter<T> {

@@ -18,20 +18,22 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.concurrent.locks.LockSupport;
+import java.util.stream.Stream;
 import java.util.zip.CRC32C;
 
 /**
- * Reads and writes of the SSD tier beside fio on another part of the same file, and the time in
- * which an index of ten million blocks is found again. Every block is checked as in a Manager.
+ * Reads and writes of the SSD tier beside fio on another part of the same file, the time in which
+ * an index of ten million blocks is found again, and restores from DRAM beside a busy SSD. Every
+ * block is checked as in a Manager.
  */
 final class SsdBench implements Benches.Bench {
   private static final int[] BLOCK_BYTES = {256 << 10, 1 << 20, 2 << 20};
   private static final int[] DEPTHS = {1, 8};
   private static final int MAX_DEPTH = 8;
+  private static final int MAX_BLOCK = 2 << 20;
   private static final long CAPACITY = 4L << 30;
   private static final long REGION = 1L << 30; // ours at the start of the file, fio's behind it
   private static final int ROUNDS = 8;
-  private static final long ROUND_NS = 2_000_000_000L;
   private static final double GIGA = 1e9;
   private static final long PARK_NS = 1_000_000;
 
@@ -121,10 +123,31 @@ final class SsdBench implements Benches.Bench {
 
   @Override
   public List<BenchCase> run(BenchContext context) throws IOException {
-    Path directory = Files.createTempDirectory("orbitkv-bench-ssd-");
     List<BenchCase> cases = new ArrayList<>();
+    Path directory = Files.createTempDirectory("orbitkv-bench-ssd-");
+    try {
+      cases.addAll(allThroughput(context.scope(), directory));
+      if (context.scope().includes(SsdIndexBench.NAME)) {
+        cases.add(SsdIndexBench.measure(directory.resolve("index")));
+      }
+      if (context.scope().includes(SsdNeighbourBench.NAME)) {
+        cases.addAll(SsdNeighbourBench.measure(context, directory));
+      }
+    } finally {
+      Files.deleteIfExists(directory.resolve("orbitkv.ssd"));
+      Files.delete(directory);
+    }
+    return cases;
+  }
+
+  private static List<BenchCase> allThroughput(BenchScope scope, Path directory)
+      throws IOException {
+    List<BenchCase> cases = new ArrayList<>();
+    if (kinds().noneMatch(kind -> scope.includes(kind.name()))) {
+      return cases;
+    }
     Thread me = Thread.currentThread();
-    try (Mapping pool = Mapping.anonymous((long) MAX_DEPTH * (2 << 20), true)) {
+    try (Mapping pool = Mapping.anonymous((long) MAX_DEPTH * MAX_BLOCK, true)) {
       pool.populateWrite(0, pool.byteSize());
       for (long at = 0; at < pool.byteSize(); at += Long.BYTES) {
         pool.segment().set(java.lang.foreign.ValueLayout.JAVA_LONG, at, Mix.mix(at));
@@ -138,46 +161,60 @@ final class SsdBench implements Benches.Bench {
               List.of(pool.segment()),
               () -> LockSupport.unpark(me))) {
         Fio fio = new Fio(directory.resolve("orbitkv.ssd"), REGION * 2, REGION);
-        for (int bytes : BLOCK_BYTES) {
-          new Runner(store, pool.segment(), bytes, 1).fill();
-          fio.fill(bytes);
-          for (int depth : DEPTHS) {
-            cases.addAll(throughput(store, pool.segment(), fio, bytes, depth));
-          }
+        new Runner(store, pool.segment(), MAX_BLOCK, 1).fill();
+        fio.fill(MAX_BLOCK);
+        long roundNs = scope.roundNs(ROUNDS);
+        for (Kind kind : kinds().filter(kind -> scope.includes(kind.name())).toList()) {
+          cases.addAll(throughput(store, pool.segment(), fio, kind, roundNs));
         }
       }
-      cases.add(SsdIndexBench.measure(directory.resolve("index")));
-    } finally {
-      Files.deleteIfExists(directory.resolve("orbitkv.ssd"));
-      Files.delete(directory);
     }
+    Files.delete(directory.resolve("orbitkv.ssd")); // room for the next one
     return cases;
   }
 
-  private static List<BenchCase> throughput(
-      SsdStore store, MemorySegment pool, Fio fio, int bytes, int depth) throws IOException {
-    List<BenchCase> cases = new ArrayList<>();
-    Runner runner = new Runner(store, pool, bytes, depth);
-    for (boolean write : new boolean[] {false, true}) {
-      double[] cpu = new double[2];
-      Measurement ours =
-          () -> {
-            double before = CpuClock.cpuSeconds(Ids.pid());
-            double rate = runner.rate(write, ROUND_NS);
-            cpu[0] += CpuClock.cpuSeconds(Ids.pid()) - before;
-            cpu[1] += rate * ROUND_NS / 1e9;
-            return rate / GIGA;
-          };
-      Measurement reference =
-          fio.isInstalled() ? () -> fio.rate(write, bytes, depth, ROUND_NS) / GIGA : null;
-      String name =
-          String.format(
-              Locale.ROOT, "%s %d KiB, depth %d", write ? "write" : "read", bytes >> 10, depth);
-      cases.add(Rounds.run(ROUNDS, ours, reference).as(name, "GB/s", HIGHER, fio.label()));
-      cases.add(
-          new BenchCase(
-              name + ": CPU", "s/GB", cpu[0] / (cpu[1] / GIGA), null, "none", LOWER, ROUNDS));
+  /** One way of moving blocks. */
+  private record Kind(boolean write, int bytes, int depth) {
+    String name() {
+      return String.format(
+          Locale.ROOT, "%s %d KiB, depth %d", write ? "write" : "read", bytes >> 10, depth);
     }
-    return cases;
+  }
+
+  /** Reads of each size before its writes: with other sizes they would find other checksums. */
+  private static Stream<Kind> kinds() {
+    List<Kind> kinds = new ArrayList<>();
+    for (int bytes : BLOCK_BYTES) {
+      for (int depth : DEPTHS) {
+        kinds.add(new Kind(false, bytes, depth));
+        kinds.add(new Kind(true, bytes, depth));
+      }
+    }
+    return kinds.stream();
+  }
+
+  private static List<BenchCase> throughput(
+      SsdStore store, MemorySegment pool, Fio fio, Kind kind, long roundNs) throws IOException {
+    Runner runner = new Runner(store, pool, kind.bytes, kind.depth);
+    if (!kind.write) {
+      runner.fill();
+    }
+    double[] cpu = new double[2];
+    Measurement ours =
+        () -> {
+          double before = CpuClock.cpuSeconds(Ids.pid());
+          double rate = runner.rate(kind.write, roundNs);
+          cpu[0] += CpuClock.cpuSeconds(Ids.pid()) - before;
+          cpu[1] += rate * roundNs / 1e9;
+          return rate / GIGA;
+        };
+    Measurement reference =
+        fio.isInstalled()
+            ? () -> fio.rate(kind.write, kind.bytes, kind.depth, roundNs) / GIGA
+            : null;
+    return List.of(
+        Rounds.run(ROUNDS, ours, reference).as(kind.name(), "GB/s", HIGHER, fio.label()),
+        new BenchCase(
+            kind.name() + ": CPU", "s/GB", cpu[0] / (cpu[1] / GIGA), null, "none", LOWER, ROUNDS));
   }
 }

@@ -22,6 +22,8 @@ import java.util.concurrent.locks.LockSupport;
 
 /** Time from opening a file with tables of many blocks until lookups would find all of them. */
 final class SsdIndexBench {
+  static final String NAME = "index of 10,000,000 blocks found again";
+
   private static final long BLOCKS = 10_000_000;
   private static final int BLOCK_BYTES = 4096;
   private static final long CAPACITY = 42L << 30;
@@ -40,13 +42,7 @@ final class SsdIndexBench {
         seconds[i] = recover(directory);
       }
       return new BenchCase(
-          "index of 10,000,000 blocks found again",
-          "s",
-          Rounds.median(seconds),
-          BOUND_SECONDS,
-          "its bound",
-          LOWER,
-          ROUNDS);
+          NAME, "s", Rounds.median(seconds), BOUND_SECONDS, "its bound", LOWER, ROUNDS);
     } finally {
       Files.deleteIfExists(directory.resolve("orbitkv.ssd"));
       Files.deleteIfExists(directory);
