@@ -449,11 +449,15 @@ public final class CacheCore {
    * publishes and loads in progress store nothing. Leases in use stay valid.
    *
    * @param digest the namespace; null for every one
-   * @throws CoreException when the former clear is not on disk yet
+   * @throws CoreException when too many former clears are not on disk yet
    */
   public Cleared clear(byte[] digest, long nowNs) {
-    if (!areClearsDurable()) {
-      throw new CoreException(Status.LIMIT, "the former clear is still being written to SSD");
+    if (ssd != null && ssd.clearsWaiting() == SsdClears.MAX_WAITING) {
+      throw new CoreException(
+          Status.LIMIT,
+          "clears that wait to be written to SSD="
+              + SsdClears.MAX_WAITING
+              + ", which is the limit: its files do not take writes");
     }
     MemorySegment wanted = digest == null ? null : MemorySegment.ofArray(digest);
     List<Namespaces.Namespace> meant =
@@ -488,7 +492,7 @@ public final class CacheCore {
 
   /** True once a clear would outlive the process. */
   public boolean areClearsDurable() {
-    return ssd == null || ssd.areClearsDurable();
+    return ssd == null || ssd.clearsWaiting() == 0;
   }
 
   /** Frees a bounded part of what was cleared; what is in use is looked at again. */

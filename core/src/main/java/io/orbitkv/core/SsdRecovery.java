@@ -4,6 +4,9 @@ import java.lang.foreign.MemorySegment;
 
 /** Takes in what the SSD files hold at the start, segment after segment in any order. */
 public interface SsdRecovery {
+  /** Segments from now on have this generation or a greater one. */
+  void nextGeneration(long least);
+
   /**
    * A segment has a valid table.
    *

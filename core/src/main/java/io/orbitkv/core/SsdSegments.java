@@ -33,6 +33,7 @@ final class SsdSegments {
   private final int paths;
   private final State[] state;
   private final long[] generation;
+  private final long[] onDisk; // generation of the table that may be on disk; 0 for none
   private final int[] firstRow;
   private final int[] readers;
   private final int[] recentReads;
@@ -49,6 +50,7 @@ final class SsdSegments {
     this.state = new State[count];
     Arrays.fill(state, State.FREE);
     this.generation = new long[count];
+    this.onDisk = new long[count];
     this.firstRow = new int[count];
     this.readers = new int[count];
     this.recentReads = new int[count];
@@ -85,7 +87,13 @@ final class SsdSegments {
   void recovered(int segment, long itsGeneration) {
     move(segment, State.CLOSED);
     generation[segment] = itsGeneration;
-    nextGeneration = Math.max(nextGeneration, itsGeneration + 1);
+    onDisk[segment] = itsGeneration;
+    skipTo(itsGeneration + 1);
+  }
+
+  /** No segment gets a smaller generation from now on. */
+  void skipTo(long least) {
+    nextGeneration = Math.max(nextGeneration, least);
   }
 
   private void move(int segment, State next) {
@@ -118,6 +126,11 @@ final class SsdSegments {
 
   void opened(int segment) {
     move(segment, State.OPEN);
+  }
+
+  /** Its former table is not on disk any more. */
+  void blanked(int segment) {
+    onDisk[segment] = generation[segment];
   }
 
   void close(int segment) {
@@ -247,13 +260,14 @@ final class SsdSegments {
     return nextGeneration;
   }
 
-  /** Generation of the oldest segment that may hold blocks. */
+  /**
+   * Generation of the oldest table that a restart may find: that of an empty segment stays on disk
+   * until the segment is opened again.
+   */
   long oldestGeneration() {
     long oldest = nextGeneration;
-    for (int i = 0; i < state.length; i++) {
-      if (state[i] != State.FREE) {
-        oldest = Math.min(oldest, generation[i]);
-      }
+    for (long each : onDisk) {
+      oldest = each == 0 ? oldest : Math.min(oldest, each);
     }
     return oldest;
   }

@@ -15,6 +15,7 @@ package io.orbitkv.core;
  * @param pinnedBytes bytes of DRAM that loads pin
  * @param stalledPaths files that do not answer in time
  * @param retained reads and writes that do not return: their memory stays pinned
+ * @param waitingClears clears that are not written yet: the end of the process would undo them
  * @param stallsTotal times that a file stopped answering
  * @param readBlocksTotal blocks loaded
  * @param readBytesTotal their bytes
@@ -44,6 +45,7 @@ public record SsdStats(
     long pinnedBytes,
     int stalledPaths,
     int retained,
+    int waitingClears,
     long stallsTotal,
     long readBlocksTotal,
     long readBytesTotal,

@@ -16,7 +16,6 @@ final class SsdTier implements SsdRecovery {
   private static final int DIGEST_BYTES = 32;
 
   private final SsdConfig config;
-  private final SsdPort port;
   private final BlockStore store;
   private final Namespaces namespaces;
   private final SsdMap map;
@@ -25,12 +24,12 @@ final class SsdTier implements SsdRecovery {
   private final SsdEmptier emptier;
   private final SsdWriter writer;
   private final SsdLoads loads;
+  private final SsdClears clears;
   private long lastTablesNs;
   private long lastAgingNs;
   private int recovering;
   private boolean flushing;
   private int flushRow;
-  private int clearsInFlight;
 
   SsdTier(
       SsdConfig config,
@@ -39,7 +38,6 @@ final class SsdTier implements SsdRecovery {
       Namespaces namespaces,
       MetadataMemory memory) {
     this.config = config;
-    this.port = port;
     this.store = store;
     this.namespaces = namespaces;
     long pages = (long) config.pathOfSegment().length * (config.pages() - config.firstPage());
@@ -49,9 +47,15 @@ final class SsdTier implements SsdRecovery {
     this.emptier = new SsdEmptier(config, store, map, segments);
     this.writer = new SsdWriter(config, port, store, map, segments, inFlight, emptier);
     this.loads = new SsdLoads(config, port, store, map, segments, inFlight);
+    this.clears = new SsdClears(port, segments);
   }
 
   // ---- recovery ----
+
+  @Override
+  public void nextGeneration(long least) {
+    segments.skipTo(least);
+  }
 
   @Override
   public void segment(int segment, long generation, long lifetimeBytes) {
@@ -143,7 +147,12 @@ final class SsdTier implements SsdRecovery {
         inFlight.end(request, segments.path(index), nowNs);
         writer.tableWritten(index, result, nowNs);
       }
-      default -> clearsInFlight--;
+      default -> {
+        if (result != SsdPort.OK) {
+          writer.failures[result]++;
+        }
+        clears.completed(result, nowNs);
+      }
     }
   }
 
@@ -189,6 +198,7 @@ final class SsdTier implements SsdRecovery {
       }
     }
     loads.expireHolds(nowNs);
+    clears.tick(nowNs);
     if (nowNs - lastAgingNs >= AGING_NS) {
       lastAgingNs = nowNs;
       segments.age();
@@ -206,17 +216,12 @@ final class SsdTier implements SsdRecovery {
   void clear(MemorySegment namespace, long nowNs) {
     writer.closeAll(nowNs);
     emptier.beginSweep();
-    clearsInFlight++;
-    port.writeClear(
-        SsdRequest.of(SsdRequest.CLEAR, 0),
-        namespace,
-        segments.nextGeneration(),
-        segments.oldestGeneration());
+    clears.add(namespace);
   }
 
-  /** True once no clear waits for the device. */
-  boolean areClearsDurable() {
-    return clearsInFlight == 0;
+  /** Clears that a restart would not know of. */
+  int clearsWaiting() {
+    return clears.waiting();
   }
 
   /** Wants every resident block on SSD, and tables at once. */
@@ -237,7 +242,7 @@ final class SsdTier implements SsdRecovery {
 
   /** True once everything that was wanted is on SSD, or was refused. */
   boolean isFlushed() {
-    return flushRow == store.rowEnd() && writer.isSettled();
+    return flushRow == store.rowEnd() && writer.isSettled() && clears.waiting() == 0;
   }
 
   // ---- statistics ----
@@ -261,6 +266,7 @@ final class SsdTier implements SsdRecovery {
         loads.pinnedBytes(),
         inFlight.stalledPaths(),
         inFlight.overdue(nowNs),
+        clears.waiting(),
         inFlight.stalls,
         loads.loads,
         loads.loadedBytes,

@@ -251,7 +251,10 @@ final class SsdWriter {
       segments.failed(segment);
       segments.close(segment);
       writeTable(segment, nowNs);
-    } else if (segments.generation(segment) < voidBefore) { // a clear came meanwhile
+      return;
+    }
+    segments.blanked(segment);
+    if (segments.generation(segment) < voidBefore) { // a clear came meanwhile
       segments.close(segment);
       writeTable(segment, nowNs);
     } else {

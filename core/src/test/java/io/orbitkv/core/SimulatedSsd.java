@@ -180,6 +180,7 @@ final class SimulatedSsd implements SsdPort {
   /** Hands what the tables name to a new core. */
   long recover(SsdRecovery into) {
     long blocks = 0;
+    into.nextGeneration(clears.stream().mapToLong(Clear::before).max().orElse(0));
     for (Map.Entry<Integer, Table> each : tables.entrySet()) {
       Table table = each.getValue();
       into.segment(each.getKey(), table.generation, table.lifetimeBytes);

@@ -1,6 +1,7 @@
 package io.orbitkv.core;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.orbitkv.channel.ByteRing;
 import io.orbitkv.channel.ChannelDescriptor;
@@ -434,6 +435,89 @@ class SsdTierTest {
     disk.recover(core.ssdRecovery());
     assertThat(restore(engine(1), keys(0, 16), 1)).isEqualTo(4);
     assertThat(restore(engine(2), keys(0, 16), 1)).isEqualTo(16);
+  }
+
+  private SimulatedSsd.Pending pendingClear() {
+    return disk.pending.stream()
+        .filter(each -> SsdRequest.kind(each.request) == SsdRequest.CLEAR)
+        .findAny()
+        .orElse(null);
+  }
+
+  @Test
+  void shouldWriteAClearAgainUntilItIsOnDisk() {
+    start(4, 32);
+    EngineModel mine = engine(1);
+    EngineModel other = engine(2);
+    publish(mine, keys(0, 16));
+    publish(other, keys(0, 16));
+    settle();
+    core.clear(mine.namespace, nowNs);
+    core.clear(other.namespace, nowNs); // waits for the first
+    for (int failures = 0; failures < 3; failures++) {
+      disk.complete(pendingClear(), SsdPort.IO_ERROR, nowNs);
+      assertThat(core.areClearsDurable()).isFalse();
+      core.tick(nowNs);
+      assertThat(pendingClear()).as("not at once").isNull();
+      nowNs += 2 * SECOND;
+      core.tick(nowNs);
+    }
+    assertThat(ssd().writeFailuresTotal()[SsdPort.IO_ERROR]).isEqualTo(3);
+    assertThat(ssd().waitingClears()).isEqualTo(2);
+    disk.complete(pendingClear(), SsdPort.OK, nowNs);
+    disk.complete(pendingClear(), SsdPort.OK, nowNs);
+    assertThat(core.areClearsDurable()).isTrue();
+    disk.kill(new SplittableRandom(1));
+    start(4, 32);
+    assertThat(disk.recover(core.ssdRecovery())).isZero();
+  }
+
+  @Test
+  void shouldRefuseFurtherClearsWhenTooManyWaitForTheDisk() {
+    start(4, 32);
+    EngineModel mine = engine(1);
+    for (int i = 0; i < SsdClears.MAX_WAITING; i++) {
+      core.clear(mine.namespace, nowNs);
+    }
+    assertThatThrownBy(() -> core.clear(mine.namespace, nowNs))
+        .isInstanceOf(CoreException.class)
+        .hasMessageContaining("SSD=64, which is the limit");
+  }
+
+  @Test
+  void shouldGiveSegmentsAfterARestartNewerGenerationsThanEveryClear() {
+    start(4, 8);
+    EngineModel engine = engine(1);
+    publish(engine, keys(0, 16));
+    core.ssdStep(nowNs);
+    disk.complete(disk.pending.getFirst(), SsdPort.OK, nowNs); // opened, and no table written
+    core.clear(engine.namespace, nowNs);
+    disk.complete(pendingClear(), SsdPort.OK, nowNs);
+    disk.kill(new SplittableRandom(1));
+    start(4, 8);
+    disk.recover(core.ssdRecovery());
+    engine = engine(1);
+    publish(engine, keys(100, 16));
+    settle();
+    disk.kill(new SplittableRandom(1));
+    start(4, 8);
+    assertThat(disk.recover(core.ssdRecovery())).as("published after the clear").isEqualTo(16);
+  }
+
+  @Test
+  void shouldCountTheTableOfAnEmptySegmentUntilItIsOverwritten() {
+    SsdSegments segments =
+        new SsdSegments(
+            new SsdConfig(new int[2], 1, 1, 1024, 8, SsdConfig.WritePolicy.ALL, 0, SECOND));
+    segments.recovered(0, 3);
+    segments.recovered(1, 9);
+    assertThat(segments.tryEmpty(0)).isTrue();
+    segments.emptied(0);
+    assertThat(segments.oldestGeneration()).isEqualTo(3);
+    assertThat(segments.beginOpen(0)).isZero();
+    assertThat(segments.oldestGeneration()).isEqualTo(3);
+    segments.blanked(0);
+    assertThat(segments.oldestGeneration()).isEqualTo(9);
   }
 
   @Test

@@ -162,6 +162,7 @@ final class MetricsText {
     gauge("ssd_pinned_bytes", "Bytes of the pool that loads pin", s -> s.ssd().pinnedBytes());
     gauge("ssd_stalled_paths", "Files that do not answer", s -> s.ssd().stalledPaths());
     gauge("ssd_retained_requests", "Requests that do not return", s -> s.ssd().retained());
+    gauge("ssd_waiting_clears", "Clears not on disk yet", s -> s.ssd().waitingClears());
     gauge(
         "ssd_lifetime_written_bytes",
         "Bytes written since the files were made",

@@ -44,6 +44,7 @@ final class SsdStatus {
     node.put("stalled", s.stalledPaths() > 0);
     node.put("stalled_paths", s.stalledPaths());
     node.put("retained_requests", s.retained());
+    node.put("waiting_clears", s.waitingClears());
   }
 
   private static void putCounters(ObjectNode node, SsdStats s) {

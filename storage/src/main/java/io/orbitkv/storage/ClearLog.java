@@ -5,8 +5,9 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Namespaces that were cleared: their blocks in older segments are void. Two copies, written in
- * turn; the valid one with the greater sequence counts.
+ * Namespaces that were cleared: their blocks in older segments are void. Two copies; the valid one
+ * with the greater sequence counts, and the other one is written next. All files of a tier have the
+ * same sequence: one that lags was not there when something was cleared.
  *
  * <pre>
  * offset  bytes  field
@@ -42,6 +43,7 @@ final class ClearLog {
 
   private final List<Cleared> records = new ArrayList<>();
   private long sequence;
+  private boolean inSecond;
 
   /** Notes a clear and forgets what no segment in use can be older than. */
   void add(MemorySegment namespace, long before, long oldest) {
@@ -81,19 +83,24 @@ final class ClearLog {
     return false;
   }
 
-  boolean isEmpty() {
-    return records.isEmpty();
+  /** Generation that a segment must have, at least, to be newer than every clear. */
+  long nextGeneration() {
+    return records.stream().mapToLong(Cleared::before).max().orElse(0);
   }
 
-  /** Writes the next version of the log; returns the offset in the file where it belongs. */
-  long write(MemorySegment into, Superblock file) {
-    sequence++;
+  /** Sequence of the copy on disk; 0 for none. */
+  long sequence() {
+    return sequence;
+  }
+
+  /** Writes a version of the log; returns the offset in the file where it belongs. */
+  long write(MemorySegment into, Superblock file, long next) {
     into.asSlice(0, BYTES).fill((byte) 0);
     Bytes.putLong(into, 0, MAGIC);
     Bytes.putInt(into, 8, Superblock.VERSION);
     Bytes.putLong(into, 16, file.identityHigh());
     Bytes.putLong(into, 24, file.identityLow());
-    Bytes.putLong(into, 32, sequence);
+    Bytes.putLong(into, 32, next);
     Bytes.putInt(into, 40, records.size());
     for (int i = 0; i < records.size(); i++) {
       long at = RECORDS_AT + (long) i * RECORD_BYTES;
@@ -101,7 +108,13 @@ final class ClearLog {
       Bytes.putLong(into, at + DIGEST_BYTES, records.get(i).before);
     }
     Bytes.putInt(into, 12, Bytes.crc(into, CHECKED_AT, checkedBytes(records.size())));
-    return (sequence & 1) == 0 ? Geometry.CLEAR_LOG : Geometry.SECOND_CLEAR_LOG;
+    return inSecond ? Geometry.CLEAR_LOG : Geometry.SECOND_CLEAR_LOG;
+  }
+
+  /** What {@link #write} gave is on disk. */
+  void written(long next) {
+    sequence = next;
+    inSecond = !inSecond;
   }
 
   private static long checkedBytes(int records) {
@@ -112,8 +125,9 @@ final class ClearLog {
   void read(MemorySegment first, MemorySegment second, Superblock file) {
     long one = sequenceOf(first, file);
     long two = sequenceOf(second, file);
+    inSecond = two > one;
     if (one > 0 || two > 0) {
-      readRecords(one > two ? first : second);
+      readRecords(inSecond ? second : first);
     }
   }
 

@@ -28,6 +28,8 @@ final class SsdFile implements AutoCloseable {
   private final Superblock superblock;
   private final ClearLog clears = new ClearLog();
   private long scratchBytesPerSecond;
+  private long nextGeneration;
+  private boolean lags;
   private BlockFile file;
 
   private SsdFile(Path path, DirectFile direct, Superblock superblock, boolean fresh) {
@@ -215,21 +217,38 @@ final class SsdFile implements AutoCloseable {
   }
 
   /**
-   * Reads all tables and hands on what they name.
+   * Reads all tables and hands on what they name. What is in a file that was not there when
+   * something was cleared is void.
    *
    * @param firstNumber number in the tier of the first segment
+   * @param sequence the greatest of the clear logs of all files
    */
-  Recovered recover(SsdRecovery into, int firstNumber) {
+  Recovered recover(SsdRecovery into, int firstNumber, long sequence) {
     Recovered sum = new Recovered(0, 0, 0, 0, 0, 0, 0, fresh ? 1 : 0);
-    if (fresh) {
-      return sum;
-    }
-    try (TableReader reader = new TableReader(this)) {
-      for (int i = 0; i < superblock.geometry().segments(); i++) {
-        sum = sum.plus(recover(reader.next(), i, into, firstNumber + i));
+    lags = clears.sequence() < sequence;
+    nextGeneration = clears.nextGeneration();
+    if (!fresh) {
+      try (TableReader reader = new TableReader(this)) {
+        for (int i = 0; i < superblock.geometry().segments(); i++) {
+          sum = sum.plus(recover(reader.next(), i, into, firstNumber + i));
+        }
       }
     }
+    into.nextGeneration(nextGeneration);
+    if (lags) {
+      clears.add(null, nextGeneration, nextGeneration);
+      writeClears(sequence);
+    }
     return sum;
+  }
+
+  private void writeClears(long sequence) {
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment page = arena.allocate(ClearLog.BYTES, PAGE);
+      long at = clears.write(page, superblock, sequence);
+      requireWritten(path, file.write(at, page, ClearLog.BYTES), ClearLog.BYTES);
+      clears.written(sequence);
+    }
   }
 
   private Recovered recover(MemorySegment table, int segment, SsdRecovery into, int number) {
@@ -247,13 +266,14 @@ final class SsdFile implements AutoCloseable {
 
   private Recovered recoverBlocks(MemorySegment table, SsdRecovery into, int number) {
     long generation = SegmentTable.generation(table);
+    nextGeneration = Math.max(nextGeneration, generation + 1);
     into.segment(number, generation, SegmentTable.lifetimeBytes(table));
     int spaceCount = SegmentTable.spaces(table);
     int[] spaces = new int[spaceCount];
     boolean[] cleared = new boolean[spaceCount];
     for (int i = 0; i < spaceCount; i++) {
       long at = SegmentTable.spaceAt(i);
-      cleared[i] = clears.isCleared(table, at, generation);
+      cleared[i] = lags || clears.isCleared(table, at, generation);
       spaces[i] =
           cleared[i]
               ? -1

@@ -60,6 +60,7 @@ public final class SsdStore implements SsdPort, AutoCloseable {
     private int request;
     private int left;
     private int result;
+    private long sequence;
   }
 
   private SsdStore(
@@ -190,12 +191,17 @@ public final class SsdStore implements SsdPort, AutoCloseable {
   /** Reads all tables and hands the blocks to the core, before its first command. */
   public Recovered recover(SsdRecovery into) {
     Recovered sum = Recovered.NONE;
+    long sequence = newestClear();
     for (int i = 0; i < files.size(); i++) {
-      sum = sum.plus(files.get(i).recover(into, firstSegment[i]));
+      sum = sum.plus(files.get(i).recover(into, firstSegment[i], sequence));
     }
     into.end();
     recovered = sum;
     return sum;
+  }
+
+  private long newestClear() {
+    return files.stream().mapToLong(file -> file.clears().sequence()).max().orElse(0);
   }
 
   /** What was found at the start. */
@@ -320,12 +326,14 @@ public final class SsdStore implements SsdPort, AutoCloseable {
     clearing.request = request;
     clearing.left = files.size();
     clearing.result = OK;
+    clearing.sequence = newestClear() + 1;
     for (int i = 0; i < files.size(); i++) {
       SsdFile file = files.get(i);
       file.clears().add(namespace, before, oldest);
-      long at = file.clears().write(clearPages[i], file.superblock());
+      long at = file.clears().write(clearPages[i], file.superblock(), clearing.sequence);
       IoRequest write = take(request);
       write.raw(IoRequest.Kind.WRITE_RAW, file.file(), at, clearPages[i], ClearLog.BYTES);
+      write.crc = i; // whose log it is
       submit(i, write);
     }
   }
@@ -371,9 +379,10 @@ public final class SsdStore implements SsdPort, AutoCloseable {
       request.next = null;
       int number = request.number;
       int result = request.result;
+      int path = request.crc; // of a clear
       release(request);
       try {
-        handOver(into, number, result);
+        handOver(into, number, result, path);
       } catch (RuntimeException e) { // the others must reach the core all the same
         fault = fault == null ? e : fault;
       }
@@ -385,10 +394,13 @@ public final class SsdStore implements SsdPort, AutoCloseable {
     return count;
   }
 
-  private void handOver(Completion into, int number, int result) {
+  private void handOver(Completion into, int number, int result, int path) {
     if (clearing.left == 0 || number != clearing.request) {
       into.completed(number, result);
       return;
+    }
+    if (result == OK) {
+      files.get(path).clears().written(clearing.sequence);
     }
     clearing.result = Math.max(clearing.result, result);
     if (--clearing.left == 0) {

@@ -90,7 +90,7 @@ class FormatTest {
     ClearLog log = new ClearLog();
     MemorySegment bytes = memory(ClearLog.BYTES);
     log.add(memory(32).fill((byte) 0xee), 9, 1);
-    assertThat(log.write(bytes, FILE)).isEqualTo(Geometry.SECOND_CLEAR_LOG);
+    assertThat(log.write(bytes, FILE, 1)).isEqualTo(Geometry.SECOND_CLEAR_LOG);
     assertThat(hex(bytes, 0, 104))
         .isEqualTo(
             "4f4b56434c520000"
@@ -176,7 +176,7 @@ class FormatTest {
     good.add(null, 5, 1);
     for (int round = 0; round < 5_000; round++) {
       FILE.write(page);
-      good.write(log, FILE);
+      good.write(log, FILE, 1);
       page.set(ValueLayout.JAVA_BYTE, random.nextInt(64), (byte) random.nextInt());
       log.set(ValueLayout.JAVA_BYTE, random.nextInt(120), (byte) random.nextInt());
       if (Superblock.kind(page) == Superblock.Kind.VALID) {

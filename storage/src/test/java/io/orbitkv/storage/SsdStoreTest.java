@@ -108,7 +108,13 @@ class SsdStoreTest {
   private final class Found implements SsdRecovery {
     final Map<Integer, Integer> segmentOfKey = new HashMap<>();
     long lifetimeBytes;
+    long nextGeneration;
     private int segment;
+
+    @Override
+    public void nextGeneration(long least) {
+      nextGeneration = Math.max(nextGeneration, least);
+    }
 
     @Override
     public void segment(int number, long generation, long lifetime) {
@@ -310,6 +316,79 @@ class SsdStoreTest {
     assertThat(await(4)).isEqualTo(SsdPort.OK);
     reopen();
     assertThat(recover().segmentOfKey).isEmpty();
+  }
+
+  private void open(List<Path> directories) {
+    store =
+        SsdStore.open(directories, CAPACITY, SsdStore.Backend.AUTO, false, List.of(pool), () -> {});
+    firstPage = store.coreConfig(io.orbitkv.core.SsdConfig.WritePolicy.ALL, 0).firstPage();
+  }
+
+  @Test
+  void shouldVoidAFileThatWasNotThereWhenSomethingWasCleared(@TempDir Path other) {
+    int second = Geometry.of(CAPACITY).segments(); // first segment of the other file
+    open(List.of(directory, other));
+    writeSegment(0, 1, 0);
+    writeSegment(second, 2, 20);
+    reopen(); // of the first file only
+    recover();
+    store.writeClear(4, namespace, 2, 1);
+    assertThat(await(4)).isEqualTo(SsdPort.OK);
+
+    for (int start = 0; start < 2; start++) {
+      store.close();
+      open(List.of(directory, other));
+      Found found = recover();
+      assertThat(found.segmentOfKey).as("start %d", start).isEmpty();
+      assertThat(found.nextGeneration).isEqualTo(3);
+    }
+    writeSegment(second + 1, 3, 20);
+    store.close();
+    open(List.of(directory, other));
+    assertThat(recover().segmentOfKey).hasSize(BLOCKS);
+  }
+
+  @Test
+  void shouldKeepEarlierClearsWhenWritingALaterOneIsTornAgainAndAgain() throws IOException {
+    open(false);
+    writeSegment(0, 1, 0);
+    store.writeClear(4, namespace, 2, 1);
+    assertThat(await(4)).isEqualTo(SsdPort.OK);
+    store.close();
+    store =
+        SsdStore.openFaulty(
+            List.of(directory), CAPACITY, List.of(pool), () -> {}, TearingFile::new);
+    recover();
+    for (int i = 0; i < 3; i++) {
+      store.writeClear(4, null, 2, 1);
+      assertThat(await(4)).isEqualTo(SsdPort.IO_ERROR);
+    }
+    reopen();
+    assertThat(recover().segmentOfKey).isEmpty();
+    assertThat(store.recovered().clearedBlocks()).isEqualTo(BLOCKS);
+  }
+
+  /** Leaves rubbish where a clear log should be written, and fails. */
+  private record TearingFile(BlockFile file) implements BlockFile {
+    @Override
+    public long read(long offset, MemorySegment into, long length) {
+      return file.read(offset, into, length);
+    }
+
+    @Override
+    public long write(long offset, MemorySegment from, long length) {
+      if (length != ClearLog.BYTES) {
+        return file.write(offset, from, length);
+      }
+      MemorySegment half = from.asSlice(0, length).fill((byte) 0x77);
+      file.write(offset, half, length);
+      return -5;
+    }
+
+    @Override
+    public DirectFile direct() {
+      return null;
+    }
   }
 
   @Test
