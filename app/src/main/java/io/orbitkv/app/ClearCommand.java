@@ -23,7 +23,7 @@ final class ClearCommand implements Callable<Integer> {
   @Option(
       names = "--namespace",
       paramLabel = "HEX",
-      converter = HexBytes.Converter.class,
+      converter = HexBytes.Namespace.class,
       description = "Namespace, 64 hexadecimal digits. Default: everything.")
   private HexBytes namespace;
 

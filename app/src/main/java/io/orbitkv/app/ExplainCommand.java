@@ -21,13 +21,13 @@ final class ExplainCommand implements Callable<Integer> {
       names = "--namespace",
       paramLabel = "HEX",
       required = true,
-      converter = HexBytes.Converter.class,
+      converter = HexBytes.Namespace.class,
       description = "Namespace, 64 hexadecimal digits.")
   private HexBytes namespace;
 
   @Parameters(
       paramLabel = "HASH",
-      converter = HexBytes.Converter.class,
+      converter = HexBytes.Hash.class,
       description = "Block hash, in hexadecimal digits.")
   private HexBytes hash;
 

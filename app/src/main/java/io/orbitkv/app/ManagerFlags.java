@@ -148,6 +148,11 @@ final class ManagerFlags {
   private final OptionSpec ssdWriteBudget =
       size("--ssd-write-budget", "Most bytes written to the SSD tier a day. Default: no limit.");
 
+  private final OptionSpec ssdReadFloor =
+      size(
+          "--ssd-read-floor",
+          "Bytes a second of reads below which an SSD file is by-passed. Default: none.");
+
   private final OptionSpec ssdCacheReset =
       flag(
           "--ssd-cache-reset",
@@ -244,6 +249,7 @@ final class ManagerFlags {
         ssdBackend.getValue(),
         ssdWritePolicy.getValue(),
         bytes(ssdWriteBudget),
+        bytes(ssdReadFloor),
         isSet(ssdCacheReset));
   }
 

@@ -50,7 +50,7 @@ final class SsdBench implements Benches.Bench {
     private int inFlight;
 
     Runner(SsdStore store, MemorySegment pool, int bytes, int depth) {
-      SsdConfig config = store.coreConfig(SsdConfig.WritePolicy.ALL, 0);
+      SsdConfig config = store.coreConfig(SsdConfig.WritePolicy.ALL, 0, 0);
       this.store = store;
       this.bytes = bytes;
       this.depth = depth;

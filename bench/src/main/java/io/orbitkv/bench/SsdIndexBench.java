@@ -59,7 +59,7 @@ final class SsdIndexBench {
     MemorySegment hash = MemorySegment.ofArray(new byte[32]);
     try (Mapping pool = Mapping.anonymous(POOL_BYTES, false);
         SsdStore store = open(directory, pool.segment())) {
-      SsdConfig config = store.coreConfig(SsdConfig.WritePolicy.ALL, 0);
+      SsdConfig config = store.coreConfig(SsdConfig.WritePolicy.ALL, 0, 0);
       long block = 0;
       for (int segment = 0; segment < config.pathOfSegment().length; segment++) {
         store.openSegment(1, segment, segment + 1);
@@ -109,7 +109,7 @@ final class SsdIndexBench {
                     }),
                 1,
                 new NoOutput(),
-                store.coreConfig(SsdConfig.WritePolicy.ALL, 0),
+                store.coreConfig(SsdConfig.WritePolicy.ALL, 0, 0),
                 store);
         long found = store.recover(core.ssdRecovery()).blocks();
         if (found != BLOCKS) {

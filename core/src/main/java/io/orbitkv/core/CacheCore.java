@@ -515,7 +515,7 @@ public final class CacheCore {
    * @throws CoreException when the hash has another length
    */
   public List<Whereabouts> explain(byte[] digest, byte[] hash) {
-    return new Explanations(store, namespaces, ssd).explain(digest, hash);
+    return new Explanations(store, namespaces, ssd, sessions).explain(digest, hash);
   }
 
   // ---- time and stop ----

@@ -11,8 +11,10 @@ final class Explanations {
   private final BlockStore store;
   private final Namespaces namespaces;
   private final SsdTier ssd; // null without one
+  private final Session[] sessions;
 
-  Explanations(BlockStore store, Namespaces namespaces, SsdTier ssd) {
+  Explanations(BlockStore store, Namespaces namespaces, SsdTier ssd, Session[] sessions) {
+    this.sessions = sessions;
     this.store = store;
     this.namespaces = namespaces;
     this.ssd = ssd;
@@ -44,7 +46,10 @@ final class Explanations {
     int row = store.find(space, data, 0, bytes);
     int onSsd = ssd == null ? -1 : ssd.map().find(space.id, data, 0, bytes);
     if (row < 0 && onSsd < 0) {
-      return nowhere(space.group, space.id, data);
+      return isBeingPublished(space, data)
+          ? new Whereabouts(
+              space.group, false, -1, -1, 0, true, false, false, false, -1, -1, MissReason.NONE, -1)
+          : nowhere(space.group, space.id, data);
     }
     return new Whereabouts(
         space.group,
@@ -52,6 +57,7 @@ final class Explanations {
         row < 0 ? -1 : store.arena(row),
         row < 0 ? -1 : store.offset(row),
         row < 0 ? 0 : store.pins(row),
+        false,
         onSsd >= 0,
         onSsd >= 0 && ssd.map().load(onSsd) != 0,
         onSsd >= 0 && ssd.find(space, data, 0, bytes) >= 0,
@@ -65,6 +71,41 @@ final class Explanations {
     int bytes = (int) data.byteSize();
     MissReason reason = store.missReason(spaceId, data, 0, bytes);
     int age = reason == MissReason.NEVER_STORED ? -1 : store.missAgeSeconds(data, 0, bytes);
-    return new Whereabouts(group, false, -1, -1, 0, false, false, false, -1, -1, reason, age);
+    return new Whereabouts(
+        group, false, -1, -1, 0, false, false, false, false, -1, -1, reason, age);
+  }
+
+  private boolean isBeingPublished(Namespaces.Space space, MemorySegment hash) {
+    for (Session session : sessions) {
+      for (int i = 0; session != null && i < session.operations.length; i++) {
+        Operation operation = session.operations[i];
+        if (operation != null
+            && operation.publish
+            && !operation.isSettled()
+            && names(operation, space, hash)) {
+          return true;
+        }
+      }
+    }
+    return false;
+  }
+
+  private boolean names(Operation operation, Namespaces.Space space, MemorySegment hash) {
+    for (int i = 0; i < operation.count; i++) {
+      int row = operation.rows[i];
+      if (Operation.isOwned(row)
+          && store.spaceOf(row) == space
+          && MemorySegment.mismatch(
+                  store.hashes(),
+                  BlockIndex.hashAt(row),
+                  BlockIndex.hashAt(row) + hash.byteSize(),
+                  hash,
+                  0,
+                  hash.byteSize())
+              < 0) {
+        return true;
+      }
+    }
+    return false;
   }
 }

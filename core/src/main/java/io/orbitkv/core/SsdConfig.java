@@ -11,6 +11,8 @@ package io.orbitkv.core;
  * @param policy which blocks are written
  * @param dailyWriteBytes most bytes written in a day; 0 for no limit
  * @param stallNs age of a read or write from which its file counts as stalled
+ * @param readFloor bytes a second of reads below which a file is by-passed; 0 for none
+ * @param startSpeeds bytes a second of reads of each file, as measured at the start
  */
 @SuppressWarnings("ArrayRecordComponent") // read once, by the tier
 public record SsdConfig(
@@ -21,7 +23,9 @@ public record SsdConfig(
     int depth,
     WritePolicy policy,
     long dailyWriteBytes,
-    long stallNs) {
+    long stallNs,
+    long readFloor,
+    long[] startSpeeds) {
   /** Most segments: a place is 16 bits of segment and 16 bits of page. */
   public static final int MAX_SEGMENTS = 1 << 16;
 

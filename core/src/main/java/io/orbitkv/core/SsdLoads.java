@@ -30,6 +30,7 @@ final class SsdLoads {
   private final SsdMap map;
   private final SsdSegments segments;
   private final SsdInFlight inFlight;
+  private final SsdSpeed speed;
   private final long budgetBytes;
 
   private final int[] ssdRow = new int[MAX_LOADS];
@@ -70,6 +71,7 @@ final class SsdLoads {
     this.map = map;
     this.segments = segments;
     this.inFlight = inFlight;
+    this.speed = new SsdSpeed(config);
     this.budgetBytes = store.pool().capacityBytes() / POOL_SHARE;
     this.firstWaiting = new int[config.paths()];
     this.lastWaiting = new int[config.paths()];
@@ -82,7 +84,8 @@ final class SsdLoads {
   /** True when a lookup may count on the block: it can be read, or is being read in time. */
   boolean isReachable(int ssd) {
     int segment = map.segment(ssd);
-    return segments.isReadable(segment) && !inFlight.isStalled(segments.path(segment));
+    int path = segments.path(segment);
+    return segments.isReadable(segment) && !inFlight.isStalled(path) && !speed.isSlow(path);
   }
 
   /**
@@ -155,6 +158,7 @@ final class SsdLoads {
       int at = row[load];
       int ssd = ssdRow[load];
       inFlight.begin(SsdRequest.of(SsdRequest.READ, load), path, nowNs);
+      speed.begin(path, nowNs);
       port.read(
           SsdRequest.of(SsdRequest.READ, load),
           map.segment(ssd),
@@ -197,6 +201,8 @@ final class SsdLoads {
   int completed(int load, int result, long nowNs) {
     int ssd = ssdRow[load];
     int at = row[load];
+    long read = result == SsdPort.OK ? store.spaceOf(at).blockBytes : 0;
+    speed.end(segments.path(map.segment(ssd)), read, nowNs);
     if (result != SsdPort.OK) {
       failures[result]++;
       abandon(load);
@@ -268,6 +274,11 @@ final class SsdLoads {
       }
       heldHead++;
     }
+  }
+
+  /** How fast the files are read. */
+  SsdSpeed speed() {
+    return speed;
   }
 
   /** Loads that wait or are being read. */

@@ -14,6 +14,8 @@ package io.orbitkv.core;
  * @param loads blocks that are being loaded or wait for it
  * @param pinnedBytes bytes of DRAM that loads pin
  * @param stalledPaths files that do not answer in time
+ * @param slowPaths files that are by-passed since they are read more slowly than the floor
+ * @param readBytesPerSecond speed of reads from each file, as last measured
  * @param retained reads and writes that do not return: their memory stays pinned
  * @param waitingClears clears that are not written yet: the end of the process would undo them
  * @param stallsTotal times that a file stopped answering
@@ -44,6 +46,8 @@ public record SsdStats(
     int loads,
     long pinnedBytes,
     int stalledPaths,
+    int slowPaths,
+    long[] readBytesPerSecond,
     int retained,
     int waitingClears,
     long stallsTotal,

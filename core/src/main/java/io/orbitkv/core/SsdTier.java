@@ -198,6 +198,7 @@ final class SsdTier implements SsdRecovery {
       }
     }
     loads.expireHolds(nowNs);
+    loads.speed().tick(nowNs);
     clears.tick(nowNs);
     if (nowNs - lastAgingNs >= AGING_NS) {
       lastAgingNs = nowNs;
@@ -265,6 +266,8 @@ final class SsdTier implements SsdRecovery {
         loads.active(),
         loads.pinnedBytes(),
         inFlight.stalledPaths(),
+        loads.speed().slowPaths(),
+        loads.speed().bytesPerSecond(),
         inFlight.overdue(nowNs),
         clears.waiting(),
         inFlight.stalls,

@@ -10,6 +10,7 @@ import io.orbitkv.channel.MissReason;
  * @param arena its arena there
  * @param offset where it begins in the arena
  * @param holders leases and operations that hold it there
+ * @param isPublished whether it is in neither, and being published
  * @param onSsd whether it is on SSD
  * @param loading whether it is on its way from there
  * @param reachable false when its file does not answer
@@ -24,6 +25,7 @@ public record Whereabouts(
     int arena,
     long offset,
     int holders,
+    boolean isPublished,
     boolean onSsd,
     boolean loading,
     boolean reachable,

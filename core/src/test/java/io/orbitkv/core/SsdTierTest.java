@@ -31,11 +31,14 @@ class SsdTierTest {
   private static final int PAGES_A_BLOCK = BLOCK / SsdPort.PAGE_BYTES;
   private static final int BLOCKS_A_SEGMENT = 16;
   private static final long SECOND = 1_000_000_000L;
+  private static final long STARTS_AT = 500_000_000L;
 
   private final Map<Long, Long> arenaContent = new HashMap<>();
   private final Map<Integer, EngineModel> engines = new HashMap<>();
   private final SimulatedSsd disk = new SimulatedSsd(arenaContent);
   private CacheCore core;
+  private long readFloor;
+  private int revision;
   private long nowNs = 1;
 
   private final CoreOutput output =
@@ -99,7 +102,9 @@ class SsdTierTest {
             8,
             policy,
             daily,
-            SECOND);
+            SECOND,
+            readFloor,
+            new long[] {STARTS_AT, STARTS_AT});
     long pool = (long) poolMiB << 20;
     core =
         new CacheCore(
@@ -295,6 +300,70 @@ class SsdTierTest {
     assertThat(ssd().stalledPaths()).isZero();
     assertThat(ssd().retained()).isZero();
     assertThat(restore(engine, keys(0, 16), 2)).isEqualTo(16);
+  }
+
+  /** Has a chain of 16 blocks looked up, each read of which takes a while. */
+  private int load(EngineModel engine, long from, long readNs) {
+    for (int i = 0; i < 40; i++) {
+      EngineModel.Held held =
+          engine.lookup(keys(from, 16), LookupRequest.PREFIX, from, ++revision, nowNs);
+      if (engine.lastOutcome != LookupReply.LOADING) {
+        int outcome = engine.lastOutcome;
+        if (held != null) {
+          finish(engine, engine.restore(held, 0, nowNs));
+        }
+        return outcome;
+      }
+      nowNs += readNs;
+      disk.complete(disk.pending.getFirst(), SsdPort.OK, nowNs);
+    }
+    throw new AssertionError("loads for ever");
+  }
+
+  @Test
+  void shouldByPassAFileThatIsSlowerThanTheFloorAndTryItAgain() {
+    readFloor = 100_000_000L;
+    start(8, 64);
+    EngineModel engine = engine(1);
+    for (int chain = 0; chain < 20; chain++) {
+      publish(engine, keys(chain * 1000L, 16));
+      settle();
+    }
+    pushOut(engine, 100_000, 128);
+
+    long tenMegabytesASecond = BLOCK * 100L;
+    assertThat(load(engine, 0, tenMegabytesASecond / 100)).isEqualTo(LookupReply.READY);
+    assertThat(ssd().slowPaths()).isZero();
+    long chain = 1;
+    while (ssd().slowPaths() == 0) {
+      load(engine, chain++ * 1000L, 3 * tenMegabytesASecond);
+    }
+    assertThat(Arrays.stream(ssd().readBytesPerSecond()).min().orElseThrow())
+        .isBetween(100_000L, readFloor);
+    long read = ssd().readBlocksTotal();
+    load(engine, chain++ * 1000L, 1);
+    assertThat(ssd().readBlocksTotal()).as("blocks behind the slow file").isLessThan(read + 16);
+    assertThat(misses(MissReason.TIER)).isPositive();
+
+    core.tick(nowNs);
+    nowNs += 31 * SECOND;
+    core.tick(nowNs);
+    read = ssd().readBlocksTotal();
+    assertThat(load(engine, chain * 1000L, 1)).isEqualTo(LookupReply.READY);
+    assertThat(ssd().readBlocksTotal()).as("a trial").isEqualTo(read + 16);
+  }
+
+  @Test
+  void shouldByPassAFileThatProvedSlowAtTheStart() {
+    readFloor = STARTS_AT + 1;
+    start(4, 32);
+    EngineModel engine = engine(1);
+    publish(engine, keys(0, 16));
+    settle();
+    pushOut(engine, 1000, 64);
+    assertThat(ssd().slowPaths()).isEqualTo(2);
+    assertThat(load(engine, 0, 1)).isEqualTo(LookupReply.MISS);
+    assertThat(misses(MissReason.TIER)).isPositive();
   }
 
   @Test
@@ -508,7 +577,8 @@ class SsdTierTest {
   void shouldCountTheTableOfAnEmptySegmentUntilItIsOverwritten() {
     SsdSegments segments =
         new SsdSegments(
-            new SsdConfig(new int[2], 1, 1, 1024, 8, SsdConfig.WritePolicy.ALL, 0, SECOND));
+            new SsdConfig(
+                new int[2], 1, 1, 1024, 8, SsdConfig.WritePolicy.ALL, 0, SECOND, 0, new long[1]));
     segments.recovered(0, 3);
     segments.recovered(1, 9);
     assertThat(segments.tryEmpty(0)).isTrue();

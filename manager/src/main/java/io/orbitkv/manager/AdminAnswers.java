@@ -63,7 +63,7 @@ final class AdminAnswers {
     if (where.group() >= 0) {
       node.put("group", where.group());
     }
-    node.put("found", where.reason() == MissReason.NONE);
+    node.put("found", where.inDram() || where.onSsd());
     node.put("explanation", sentence(where));
     if (where.inDram()) {
       ObjectNode dram = node.putObject("dram");
@@ -88,6 +88,10 @@ final class AdminAnswers {
 
   private static String sentence(Whereabouts where) {
     String when = where.ageSeconds() < 0 ? "" : ", " + where.ageSeconds() + " s ago";
+    if (where.group() < 0) {
+      return "this Manager knows no such namespace: since its start nobody registered it, and no"
+          + " block of it was found on SSD";
+    }
     return switch (where.reason()) {
       case NONE -> place(where);
       case NEVER_STORED -> "never stored, as far as the history of a million hashes goes";
@@ -101,6 +105,9 @@ final class AdminAnswers {
   }
 
   private static String place(Whereabouts where) {
+    if (where.isPublished()) {
+      return "being published: found once that has ended";
+    }
     if (where.inDram()) {
       return where.onSsd() ? "in DRAM, and on SSD" : "in DRAM";
     }

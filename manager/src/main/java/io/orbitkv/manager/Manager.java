@@ -4,6 +4,7 @@ import io.orbitkv.channel.Protocol;
 import io.orbitkv.core.CoreConfig;
 import io.orbitkv.core.CoreStats;
 import io.orbitkv.core.SsdConfig;
+import io.orbitkv.core.SsdStats;
 import io.orbitkv.linux.Affinity;
 import io.orbitkv.linux.Fd;
 import io.orbitkv.linux.Ids;
@@ -99,8 +100,7 @@ public final class Manager implements AutoCloseable {
     var _ = pool.ready().whenComplete((_, failure) -> logReady(failure));
     http = HttpEndpoints.bind(config.httpAddr());
     openSsd();
-    SsdConfig ssdConfig =
-        ssd == null ? null : ssd.coreConfig(config.ssd().policy(), config.ssd().dailyWriteBytes());
+    SsdConfig ssdConfig = ssd == null ? null : ssdConfig(config.ssd());
     control = new ControlAgent(coreConfig(arenas), identity.epochLow(), counters, ssdConfig, ssd);
     if (ssd != null) {
       LOG.info("SSD tier: {}", control.recover().summary());
@@ -112,6 +112,16 @@ public final class Manager implements AutoCloseable {
     peerPidFd = probePeerPidFd();
     server = new BootstrapServer(this, listener);
     server.start();
+  }
+
+  private SsdConfig ssdConfig(SsdOptions options) {
+    for (Path slow : ssd.slowerThan(options.readFloor())) {
+      LOG.warn(
+          "SSD file is by-passed: path={}, it reads below the floor bytes a second={}",
+          slow,
+          options.readFloor());
+    }
+    return ssd.coreConfig(options.policy(), options.dailyWriteBytes(), options.readFloor());
   }
 
   private void openSsd() {
@@ -367,7 +377,12 @@ public final class Manager implements AutoCloseable {
   /** Writes what is worth keeping to SSD, within the time that operations had as well. */
   private void flushSsd(Duration bound) {
     if (ssd != null && !Waits.completes(control.flushSsd(), bound.toMillis())) {
-      LOG.warn("resident blocks are not all on SSD: waited={}", bound);
+      SsdStats left = status.snapshot().ssd();
+      LOG.warn(
+          "not everything is on SSD: waited={}, blocks that wait={}, clears that wait={}",
+          bound,
+          left.queued(),
+          left.waitingClears());
     }
   }
 

@@ -161,6 +161,18 @@ final class MetricsText {
     gauge("ssd_loading_blocks", "Blocks on their way into the pool", s -> s.ssd().loads());
     gauge("ssd_pinned_bytes", "Bytes of the pool that loads pin", s -> s.ssd().pinnedBytes());
     gauge("ssd_stalled_paths", "Files that do not answer", s -> s.ssd().stalledPaths());
+    gauge("ssd_slow_paths", "Files slower than the floor", s -> s.ssd().slowPaths());
+    GaugeWithCallback.builder()
+        .name(PREFIX + "ssd_read_bytes_per_second")
+        .help("Speed of reads from a file, as last measured")
+        .labelNames("path")
+        .callback(out -> {
+          long[] speeds = current.ssd().readBytesPerSecond();
+          for (int path = 0; path < speeds.length; path++) {
+            out.call((double) speeds[path], Integer.toString(path));
+          }
+        })
+        .register(registry);
     gauge("ssd_retained_requests", "Requests that do not return", s -> s.ssd().retained());
     gauge("ssd_waiting_clears", "Clears not on disk yet", s -> s.ssd().waitingClears());
     gauge(

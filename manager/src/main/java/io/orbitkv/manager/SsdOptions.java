@@ -14,6 +14,7 @@ import java.util.List;
  * @param backend how bytes are moved
  * @param policy which blocks are written
  * @param dailyWriteBytes most bytes written in a day; 0 for no limit
+ * @param readFloor bytes a second of reads below which a file is by-passed; 0 for none
  * @param reset whether files that can not be used as they are give way to new ones
  */
 public record SsdOptions(
@@ -22,6 +23,7 @@ public record SsdOptions(
     Backend backend,
     WritePolicy policy,
     long dailyWriteBytes,
+    long readFloor,
     boolean reset) {
   /** Most directories. */
   public static final int MAX_PATHS = 16;
@@ -32,6 +34,9 @@ public record SsdOptions(
    * @throws ManagerException naming the value and the rule
    */
   public SsdOptions {
+    if (paths.stream().anyMatch(path -> path.toString().isEmpty())) {
+      throw new ManagerException("SSD paths=" + paths + ": one is empty");
+    }
     paths = paths.stream().map(path -> path.toAbsolutePath().normalize()).toList();
     if (paths.isEmpty() || paths.size() > MAX_PATHS) {
       throw new ManagerException("SSD paths=" + paths.size() + ", allowed=1.." + MAX_PATHS);

@@ -4,6 +4,7 @@ import io.orbitkv.core.SsdPort;
 import io.orbitkv.core.SsdRefusal;
 import io.orbitkv.core.SsdStats;
 import io.orbitkv.storage.Recovered;
+import tools.jackson.databind.node.ArrayNode;
 import tools.jackson.databind.node.ObjectNode;
 
 /** The SSD tier in the status. */
@@ -43,6 +44,11 @@ final class SsdStatus {
     node.put("pinned_bytes", s.pinnedBytes());
     node.put("stalled", s.stalledPaths() > 0);
     node.put("stalled_paths", s.stalledPaths());
+    node.put("slow_paths", s.slowPaths());
+    ArrayNode speeds = node.putArray("read_bytes_per_second");
+    for (long speed : s.readBytesPerSecond()) {
+      speeds.add(speed);
+    }
     node.put("retained_requests", s.retained());
     node.put("waiting_clears", s.waitingClears());
   }

@@ -57,7 +57,9 @@ record Geometry(int segmentBytes, int segments) {
               + " needs segments="
               + segments
               + ", limit="
-              + SsdConfig.MAX_SEGMENTS);
+              + SsdConfig.MAX_SEGMENTS
+              + ": the most of a path is bytes="
+              + (FIRST_SEGMENT + (long) SsdConfig.MAX_SEGMENTS * MAX_SEGMENT));
     }
     return new Geometry(segment, (int) segments);
   }

@@ -20,6 +20,7 @@ import java.util.function.UnaryOperator;
  */
 public final class SsdStore implements SsdPort, AutoCloseable {
   private static final int MAX_IDLE = 64;
+  private static final int MEGA = 1_000_000;
 
   private final List<SsdFile> files = new ArrayList<>();
   private final List<BlockIo> backends = new ArrayList<>();
@@ -174,8 +175,9 @@ public final class SsdStore implements SsdPort, AutoCloseable {
    *
    * @param policy which blocks are written
    * @param dailyWriteBytes most bytes written in a day; 0 for no limit
+   * @param readFloor bytes a second below which a file is by-passed; 0 for none
    */
-  public SsdConfig coreConfig(SsdConfig.WritePolicy policy, long dailyWriteBytes) {
+  public SsdConfig coreConfig(SsdConfig.WritePolicy policy, long dailyWriteBytes, long readFloor) {
     Geometry geometry = geometry(0);
     return new SsdConfig(
         pathOfSegment.clone(),
@@ -185,7 +187,9 @@ public final class SsdStore implements SsdPort, AutoCloseable {
         backends.getFirst().depth(),
         policy,
         dailyWriteBytes,
-        SsdConfig.DEFAULT_STALL_NS);
+        SsdConfig.DEFAULT_STALL_NS,
+        readFloor,
+        files.stream().mapToLong(SsdFile::bytesPerSecond).toArray());
   }
 
   /** Reads all tables and hands the blocks to the core, before its first command. */
@@ -214,6 +218,14 @@ public final class SsdStore implements SsdPort, AutoCloseable {
     return files.stream().mapToLong(file -> file.superblock().geometry().fileBytes()).sum();
   }
 
+  /** Files that were read more slowly at the start than a floor in bytes a second. */
+  public List<Path> slowerThan(long readFloor) {
+    return files.stream()
+        .filter(file -> file.bytesPerSecond() < readFloor)
+        .map(SsdFile::path)
+        .toList();
+  }
+
   /** Backend, measured speed and geometry, for a person. */
   public String describe() {
     StringBuilder text = new StringBuilder();
@@ -224,7 +236,10 @@ public final class SsdStore implements SsdPort, AutoCloseable {
     text.append(", segments of ").append(geometry(0).segmentBytes()).append(" bytes");
     for (SsdFile file : files) {
       text.append(", ").append(file.path()).append(" reads ");
-      text.append(file.megabytesPerSecond()).append(" MB/s");
+      text.append(file.bytesPerSecond() / MEGA).append(" MB/s");
+      if (file.isInMemory()) {
+        text.append(" (in memory: tmpfs)");
+      }
     }
     return text.toString();
   }

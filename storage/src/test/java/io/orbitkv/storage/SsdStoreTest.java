@@ -53,7 +53,7 @@ class SsdStoreTest {
     store =
         SsdStore.open(
             List.of(directory), CAPACITY, SsdStore.Backend.AUTO, reset, List.of(pool), () -> {});
-    firstPage = store.coreConfig(io.orbitkv.core.SsdConfig.WritePolicy.ALL, 0).firstPage();
+    firstPage = store.coreConfig(io.orbitkv.core.SsdConfig.WritePolicy.ALL, 0, 0).firstPage();
   }
 
   private void reopen() {
@@ -321,7 +321,7 @@ class SsdStoreTest {
   private void open(List<Path> directories) {
     store =
         SsdStore.open(directories, CAPACITY, SsdStore.Backend.AUTO, false, List.of(pool), () -> {});
-    firstPage = store.coreConfig(io.orbitkv.core.SsdConfig.WritePolicy.ALL, 0).firstPage();
+    firstPage = store.coreConfig(io.orbitkv.core.SsdConfig.WritePolicy.ALL, 0, 0).firstPage();
   }
 
   @Test
