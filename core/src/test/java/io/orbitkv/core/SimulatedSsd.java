@@ -27,11 +27,13 @@ final class SimulatedSsd implements SsdPort {
   static final class Pending {
     final int request;
     final boolean isRead;
+    final int segment; // −1 for a clear
     private final Runnable effect;
     int result = OK;
 
-    Pending(int request, boolean isRead, Runnable effect) {
+    Pending(int request, boolean isRead, int segment, Runnable effect) {
       this.request = request;
+      this.segment = segment;
       this.isRead = isRead;
       this.effect = effect;
     }
@@ -64,6 +66,7 @@ final class SimulatedSsd implements SsdPort {
     add(
         request,
         true,
+        segment,
         () -> {
           Long key = disk.get(place(segment, page));
           if (key == null || key.intValue() != crc) {
@@ -76,8 +79,8 @@ final class SimulatedSsd implements SsdPort {
 
   private Pending completing;
 
-  private void add(int request, boolean isRead, Runnable effect) {
-    pending.add(new Pending(request, isRead, effect));
+  private void add(int request, boolean isRead, int segment, Runnable effect) {
+    pending.add(new Pending(request, isRead, segment, effect));
   }
 
   @Override
@@ -86,6 +89,7 @@ final class SimulatedSsd implements SsdPort {
     add(
         request,
         false,
+        segment,
         () -> {
           Long key = arenaContent.get(address(arena, offset));
           if (key == null || key.intValue() != crc) {
@@ -99,7 +103,7 @@ final class SimulatedSsd implements SsdPort {
   @Override
   public void openSegment(int request, int segment, long generation) {
     open.put(segment, new Table(generation, new ArrayList<>(), 0));
-    add(request, false, () -> tables.remove(segment));
+    add(request, false, segment, () -> tables.remove(segment));
   }
 
   @Override
@@ -122,12 +126,12 @@ final class SimulatedSsd implements SsdPort {
   public void writeTable(int request, int segment, long lifetimeBytes, boolean close) {
     Table table = open.get(segment);
     Table copy = new Table(table.generation, List.copyOf(table.entries), lifetimeBytes);
-    add(request, false, () -> tables.put(segment, copy));
+    add(request, false, segment, () -> tables.put(segment, copy));
   }
 
   @Override
   public void writeClear(int request, MemorySegment namespace, long before, long oldest) {
-    add(request, false, () -> clears.add(new Clear(namespace, before)));
+    add(request, false, -1, () -> clears.add(new Clear(namespace, before)));
   }
 
   /** Completes one request with a result. */

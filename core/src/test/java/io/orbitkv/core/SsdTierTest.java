@@ -591,6 +591,66 @@ class SsdTierTest {
   }
 
   @Test
+  void shouldServeTheOthersWhenSomeWritesFailed() {
+    start(16, 64);
+    EngineModel engine = engine(1);
+    publish(engine, keys(0, 200));
+    int written = 0;
+    int failed = 0;
+    while (written < 200) {
+      core.ssdStep(nowNs);
+      SimulatedSsd.Pending next = disk.pending.getFirst();
+      boolean isWrite = SsdRequest.kind(next.request) == SsdRequest.WRITE;
+      boolean fails = isWrite && written % 10 == 5;
+      written += isWrite ? 1 : 0;
+      failed += fails ? 1 : 0;
+      int result = failed % 2 == 0 ? SsdPort.IO_ERROR : SsdPort.NO_SPACE;
+      disk.complete(next, fails ? result : SsdPort.OK, nowNs);
+    }
+    settle();
+    assertThat(failed).isEqualTo(20);
+    assertThat(ssd().writeFailuresTotal()[SsdPort.IO_ERROR]).isEqualTo(10);
+    assertThat(ssd().writeFailuresTotal()[SsdPort.NO_SPACE]).isEqualTo(10);
+    assertThat(ssd().blocks()).isEqualTo(180);
+    assertThat(ssd().usedBytes()).isEqualTo(180L * BLOCK);
+
+    disk.kill(new SplittableRandom(1)); // nothing is left in DRAM
+    start(16, 64);
+    assertThat(disk.recover(core.ssdRecovery())).isEqualTo(180);
+    engine = engine(1);
+    int served = 0;
+    for (long key = 0; key < 200; key++) {
+      served += restore(engine, keys(key, 1), key + 1); // bytes compared
+    }
+    assertThat(served).isEqualTo(180);
+  }
+
+  @Test
+  void shouldSetAsideASegmentThatCanNotBeReadAndServeTheOthers() {
+    start(8, 32);
+    EngineModel engine = engine(1);
+    publish(engine, keys(0, 64));
+    settle();
+    pushOut(engine, 1000, 128);
+    int bad = -1;
+    for (long key = 0; key < 64; key++) {
+      engine.lookup(keys(key, 1), LookupRequest.PREFIX, key + 1, 0, nowNs);
+      for (SimulatedSsd.Pending each : List.copyOf(disk.pending)) {
+        bad = bad < 0 ? each.segment : bad;
+        disk.complete(each, each.segment == bad ? SsdPort.IO_ERROR : SsdPort.OK, nowNs);
+      }
+    }
+    settle();
+    assertThat(ssd().retiredSegments()).isEqualTo(1);
+    assertThat(ssd().readFailuresTotal()[SsdPort.IO_ERROR]).isGreaterThanOrEqualTo(4);
+    assertThat(ssd().usedBytes()).isEqualTo(ssd().blocks() * BLOCK);
+    publish(engine, keys(5000, 16));
+    pushOut(engine, 6000, 256);
+    assertThat(restore(engine, keys(6240, 16), 1000)).isEqualTo(16);
+    assertThat(ssd().retiredSegments()).isEqualTo(1);
+  }
+
+  @Test
   void shouldSetABadSegmentAsideAndGoOn() {
     start(4, 8);
     EngineModel engine = engine(1);

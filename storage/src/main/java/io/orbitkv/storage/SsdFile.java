@@ -61,9 +61,17 @@ final class SsdFile implements AutoCloseable {
         throw new StorageException(
             "SSD file is in use by another Manager, or its directory is named twice: path=" + path);
       }
-      SsdFile file = open(path, direct, Geometry.of(capacityBytes), reset);
-      file.proveAndLoad();
-      return file;
+      DirectFile locked = direct;
+      return Bounded.call(
+          path,
+          Bounded.BOUND_SECONDS,
+          () -> {
+            SsdFile file = open(path, locked, Geometry.of(capacityBytes), reset);
+            file.proveAndLoad();
+            return file;
+          });
+    } catch (Bounded.NoAnswerException e) {
+      throw e; // the file stays open: it is still being read or written
     } catch (LinuxException e) {
       close(direct);
       throw new StorageException(explain(path, e), e);

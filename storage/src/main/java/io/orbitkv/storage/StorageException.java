@@ -1,7 +1,7 @@
 package io.orbitkv.storage;
 
 /** A file of the SSD tier can not be used. The message names the file, what is so, and the rule. */
-public final class StorageException extends RuntimeException {
+public class StorageException extends RuntimeException {
   private static final long serialVersionUID = 1L;
 
   /** With its message. */

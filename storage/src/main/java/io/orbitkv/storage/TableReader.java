@@ -1,8 +1,8 @@
 package io.orbitkv.storage;
 
+import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
@@ -22,6 +22,7 @@ final class TableReader implements AutoCloseable {
   private final Future<?>[] pending = new Future<?>[AHEAD + 1];
   private int requested;
   private int taken;
+  private boolean stuck;
 
   TableReader(SsdFile file) {
     this.file = file;
@@ -45,25 +46,28 @@ final class TableReader implements AutoCloseable {
 
   /** The next table; null when the device does not give it. */
   MemorySegment next() {
-    Future<?> next = pending[taken++ % buffers.length];
     try {
-      MemorySegment table = (MemorySegment) next.get();
+      MemorySegment table =
+          (MemorySegment)
+              Bounded.get(file.path(), Bounded.BOUND_SECONDS, pending[taken++ % buffers.length]);
       if (requested < segments) {
         request();
       }
       return table;
-    } catch (ExecutionException e) {
+    } catch (Bounded.NoAnswerException e) {
+      stuck = true;
+      throw e;
+    } catch (IOException e) {
       throw new StorageException("SSD tables can not be read: path=" + file.path(), e);
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-      throw new StorageException("interrupted while SSD tables were read", e);
     }
   }
 
   @Override
   public void close() {
     threads.shutdownNow();
-    threads.close();
-    arena.close();
+    if (!stuck) { // else the device may still write there
+      threads.close();
+      arena.close();
+    }
   }
 }

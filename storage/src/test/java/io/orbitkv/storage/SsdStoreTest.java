@@ -18,6 +18,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.SplittableRandom;
+import java.util.concurrent.CountDownLatch;
 import java.util.function.UnaryOperator;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -467,6 +468,59 @@ class SsdStoreTest {
         assertThat(found.read(key)).as("seed=%d", seed).isIn(SsdPort.OK, SsdPort.DAMAGED);
       }
     }
+  }
+
+  /** Answers no read of a page until it is told to. */
+  private record SilentFile(BlockFile file, long page, CountDownLatch answer) implements BlockFile {
+    @Override
+    public long read(long offset, MemorySegment into, long length) {
+      if (offset == page) {
+        try {
+          answer.await();
+        } catch (InterruptedException e) {
+          return -4;
+        }
+      }
+      return file.read(offset, into, length);
+    }
+
+    @Override
+    public long write(long offset, MemorySegment from, long length) {
+      return file.write(offset, from, length);
+    }
+
+    @Override
+    public DirectFile direct() {
+      return null;
+    }
+  }
+
+  @Test
+  void shouldServeOtherReadsWhileOneDoesNotReturn() {
+    CountDownLatch answer = new CountDownLatch(1);
+    long silent = segmentAt(0) + 300L * SsdPort.PAGE_BYTES;
+    store =
+        SsdStore.openFaulty(
+            List.of(directory),
+            CAPACITY,
+            List.of(pool),
+            () -> {},
+            file -> new SilentFile(file, silent, answer));
+    int crc = fill(0);
+    store.write(1, 0, 300, 0, 0, BLOCK, crc);
+    assertThat(await(1)).isEqualTo(SsdPort.OK);
+    store.write(1, 0, 400, 0, 0, BLOCK, crc);
+    assertThat(await(1)).isEqualTo(SsdPort.OK);
+
+    store.read(2, 0, 300, 0, BLOCK, BLOCK, crc);
+    for (int i = 0; i < 100; i++) {
+      store.read(3, 0, 400, 0, 0, BLOCK, crc);
+      assertThat(await(3)).isEqualTo(SsdPort.OK);
+    }
+    assertThat(results).doesNotContainKey(2);
+    answer.countDown();
+    assertThat(await(2)).isEqualTo(SsdPort.OK);
+    assertThat(Bytes.crc(pool, BLOCK, BLOCK)).isEqualTo(crc);
   }
 
   @Test
