@@ -64,7 +64,9 @@ final class Fio {
   private JsonNode run(List<String> flags) throws IOException {
     List<String> line = new java.util.ArrayList<>(List.of("fio", "--name=orbitkv"));
     line.addAll(List.of("--filename=" + file, "--offset=" + offset, "--size=" + bytes));
-    line.addAll(List.of("--direct=1", "--ioengine=io_uring", "--output-format=json"));
+    // Memory mapped in whole pages, as ours is: that of malloc is read half as fast.
+    line.addAll(
+        List.of("--direct=1", "--ioengine=io_uring", "--iomem=mmap", "--output-format=json"));
     line.addAll(flags);
     Process process =
         new ProcessBuilder(line).redirectError(ProcessBuilder.Redirect.DISCARD).start();

@@ -14,6 +14,9 @@ public interface SsdPort {
   /** Bytes of a page. */
   int PAGE_BYTES = 4096;
 
+  /** Bytes of a block in the table of its segment. */
+  int TABLE_ENTRY_BYTES = 44;
+
   /** Done; a read has the right checksum. */
   int OK = 0;
 

@@ -39,6 +39,7 @@ final class SsdSegments {
   private final int[] recentReads;
   private final byte[] failures;
   private final boolean[] retire;
+  private int toRetire;
   private final boolean[] unsettled;
   private final int[] freeOfPath;
   private long nextGeneration = 1;
@@ -192,6 +193,7 @@ final class SsdSegments {
 
   /** Its rows are gone: it may be opened again, unless it is bad. */
   void emptied(int segment) {
+    toRetire -= retire[segment] ? 1 : 0;
     move(segment, retire[segment] ? State.RETIRED : State.FREE);
   }
 
@@ -227,15 +229,16 @@ final class SsdSegments {
 
   /** The device failed; true when the segment is to be set aside. */
   boolean failed(int segment) {
-    if (++failures[segment] >= MAX_FAILURES) {
+    if (++failures[segment] >= MAX_FAILURES && !retire[segment]) {
       retire[segment] = true;
+      toRetire++;
     }
     return retire[segment];
   }
 
   /** A bad segment that still holds rows; −1 when there is none. */
   int badToEmpty() {
-    for (int i = 0; i < state.length; i++) {
+    for (int i = 0; toRetire > 0 && i < state.length; i++) {
       if (retire[i] && state[i] == State.CLOSED && isQuiet(i)) {
         return i;
       }

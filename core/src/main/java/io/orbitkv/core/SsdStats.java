@@ -24,7 +24,7 @@ package io.orbitkv.core;
  * @param joinedLoadsTotal lookups that found a load in progress
  * @param writtenBlocksTotal blocks written
  * @param writtenBytesTotal their bytes, whole pages
- * @param lifetimeBytes bytes written since the files were made
+ * @param lifetimeBytes bytes written since the files were made, tables included
  * @param evictedBlocksTotal blocks that gave way to newer ones
  * @param hitBlocksTotal blocks that lookups found here and not in DRAM
  * @param noRoomTotal loads refused for want of room in DRAM

@@ -7,7 +7,8 @@ import java.util.Arrays;
  * Writes blocks behind their publishes, while they are still in DRAM, one behind the other into the
  * open segment of a file: first the block, then a table that names it, and only then do lookups
  * find it on SSD. A table is written after each eighth of a segment and after a second, so the end
- * of the process costs what came since.
+ * of the process costs what came since. Where few blocks came in that second the table waits for
+ * more, a few seconds at most, so that tables do not wear out the disk.
  */
 final class SsdWriter {
   private static final int QUEUE = 1 << 16;
@@ -15,7 +16,10 @@ final class SsdWriter {
   private static final int CHECKPOINT_BLOCKS = 2048;
   private static final long CHECKPOINT_NS = 1_000_000_000L;
   private static final double DAY_NS = 86_400e9;
+  private static final long LATEST_CHECKPOINT_NS = 10 * CHECKPOINT_NS;
+  private static final int MAX_TABLE_SHARE = 8;
   private static final int WRITES_A_STEP = 64;
+  private static final int LOOKS_A_STEP = 512;
 
   private final SsdConfig config;
   private final SsdPort port;
@@ -38,6 +42,7 @@ final class SsdWriter {
   private final int[] open; // of each path, −1 for none
   private final int[] opening;
   private final int[] nextPage; // of each segment
+  private final int[] entries;
   private final int[] writes;
   private final int[] pending; // first row that no table names yet, plus one
   private final int[] covering; // first row that the table in progress names, plus one
@@ -89,6 +94,7 @@ final class SsdWriter {
     Arrays.fill(opening, -1);
     int count = segments.count();
     this.nextPage = new int[count];
+    this.entries = new int[count];
     this.writes = new int[count];
     this.pending = new int[count];
     this.covering = new int[count];
@@ -142,7 +148,10 @@ final class SsdWriter {
   /** Begins writes as far as depth, budget and segments allow; returns how many. */
   int pump(long nowNs) {
     int begun = 0;
-    while (queueHead < queueTail && begun < WRITES_A_STEP) {
+    for (int looks = 0; looks < LOOKS_A_STEP && begun < WRITES_A_STEP; looks++) {
+      if (queueHead == queueTail) {
+        break;
+      }
       int place = (int) queueHead & (QUEUE - 1);
       int row = queueRow[place];
       if (!isWanted(row, queueAllocation[place])) {
@@ -234,6 +243,7 @@ final class SsdWriter {
     }
     opening[path] = segment;
     nextPage[segment] = config.firstPage();
+    entries[segment] = 0;
     lastTable[segment] = false;
     unsettled++;
     int request = SsdRequest.of(SsdRequest.OPEN, segment);
@@ -366,6 +376,7 @@ final class SsdWriter {
     }
     map.setSibling(ssd, pending[segment]);
     pending[segment] = ssd + 1;
+    entries[segment]++;
     pendingBlocks[segment]++;
     pendingBytes[segment] += moved;
   }
@@ -390,6 +401,7 @@ final class SsdWriter {
     pendingBytes[segment] = 0;
     tableInProgress[segment] = true;
     lastTable[segment] = last;
+    lifetimeBytes += tableBytes(segment);
     int request = SsdRequest.of(SsdRequest.TABLE, segment);
     inFlight.begin(request, segments.path(segment), nowNs);
     port.writeTable(request, segment, lifetimeBytes, last);
@@ -397,11 +409,19 @@ final class SsdWriter {
 
   private boolean isDue(int segment, long nowNs) {
     long share = (long) config.pages() * SsdPort.PAGE_BYTES / CHECKPOINTS;
+    long ageNs = nowNs - pendingSinceNs[segment];
+    boolean isWorthIt = pendingBytes[segment] >= MAX_TABLE_SHARE * tableBytes(segment);
     return pending[segment] != 0
         && (flushing
             || pendingBytes[segment] >= share
             || pendingBlocks[segment] >= CHECKPOINT_BLOCKS
-            || nowNs - pendingSinceNs[segment] >= CHECKPOINT_NS);
+            || ageNs >= (isWorthIt ? CHECKPOINT_NS : LATEST_CHECKPOINT_NS));
+  }
+
+  /** Bytes that writing the table of a segment takes, in whole pages. */
+  private long tableBytes(int segment) {
+    long bytes = (long) entries[segment] * SsdPort.TABLE_ENTRY_BYTES;
+    return (bytes / SsdPort.PAGE_BYTES + 2) * SsdPort.PAGE_BYTES;
   }
 
   /** A table is on disk, or could not be written: what it names is found from now on, or gone. */

@@ -1,5 +1,6 @@
 package io.orbitkv.storage;
 
+import io.orbitkv.core.SsdPort;
 import java.lang.foreign.MemorySegment;
 
 /**
@@ -36,7 +37,7 @@ import java.lang.foreign.MemorySegment;
  */
 final class SegmentTable {
   static final int ENTRIES_AT = 4096;
-  static final int ENTRY_BYTES = 44;
+  static final int ENTRY_BYTES = SsdPort.TABLE_ENTRY_BYTES;
   static final int SPACE_BYTES = 48;
   static final int SPACES_AT = 128;
   static final int MAX_SPACES = (ENTRIES_AT - SPACES_AT) / SPACE_BYTES;
