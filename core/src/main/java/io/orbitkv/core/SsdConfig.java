@@ -43,6 +43,29 @@ public record SsdConfig(
     REUSE
   }
 
+  /** Without a floor of speed. */
+  public SsdConfig(
+      int[] pathOfSegment,
+      int paths,
+      int firstPage,
+      int pages,
+      int depth,
+      WritePolicy policy,
+      long dailyWriteBytes,
+      long stallNs) {
+    this(
+        pathOfSegment,
+        paths,
+        firstPage,
+        pages,
+        depth,
+        policy,
+        dailyWriteBytes,
+        stallNs,
+        0,
+        new long[paths]);
+  }
+
   /** Checks the numbers. */
   public SsdConfig {
     if (pathOfSegment.length > MAX_SEGMENTS || pages > MAX_PAGES || firstPage >= pages) {

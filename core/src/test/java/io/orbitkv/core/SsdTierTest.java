@@ -577,8 +577,7 @@ class SsdTierTest {
   void shouldCountTheTableOfAnEmptySegmentUntilItIsOverwritten() {
     SsdSegments segments =
         new SsdSegments(
-            new SsdConfig(
-                new int[2], 1, 1, 1024, 8, SsdConfig.WritePolicy.ALL, 0, SECOND, 0, new long[1]));
+            new SsdConfig(new int[2], 1, 1, 1024, 8, SsdConfig.WritePolicy.ALL, 0, SECOND));
     segments.recovered(0, 3);
     segments.recovered(1, 9);
     assertThat(segments.tryEmpty(0)).isTrue();

@@ -90,7 +90,10 @@ final class AdminAnswers {
     String when = where.ageSeconds() < 0 ? "" : ", " + where.ageSeconds() + " s ago";
     if (where.group() < 0) {
       return "this Manager knows no such namespace: since its start nobody registered it, and no"
-          + " block of it was found on SSD";
+          + " block of it was found on SSD"
+          + (where.reason() == MissReason.OTHER_NAMESPACE
+              ? "; the hash is known in another namespace" + when
+              : "");
     }
     return switch (where.reason()) {
       case NONE -> place(where);
