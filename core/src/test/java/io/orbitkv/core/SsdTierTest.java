@@ -11,6 +11,8 @@ import io.orbitkv.channel.LookupRequest;
 import io.orbitkv.channel.MissReason;
 import io.orbitkv.channel.Status;
 import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
@@ -504,6 +506,28 @@ class SsdTierTest {
     disk.recover(core.ssdRecovery());
     assertThat(restore(engine(1), keys(0, 16), 1)).isEqualTo(4);
     assertThat(restore(engine(2), keys(0, 16), 1)).isEqualTo(16);
+  }
+
+  private Whereabouts explain(EngineModel engine, long key) {
+    MemorySegment hash = MemorySegment.ofArray(new byte[32]);
+    EngineModel.putHash(hash, 0, key);
+    return core.explain(engine.namespace, hash.toArray(ValueLayout.JAVA_BYTE)).getFirst();
+  }
+
+  @Test
+  void shouldExplainABlockFromItsPublishToSsd() {
+    start(4, 32);
+    EngineModel engine = engine(1);
+    assertThat(explain(engine, 7).reason()).isEqualTo(MissReason.NEVER_STORED);
+    EngineModel.Op inFlight = engine.publish(keys(7, 1), -1, 0, nowNs);
+    assertThat(explain(engine, 7).isPublished()).isTrue();
+    assertThat(explain(engine, 8).isPublished()).isFalse();
+    finish(engine, inFlight);
+    assertThat(explain(engine, 7).isPublished()).isFalse();
+    assertThat(explain(engine, 7).inDram()).isTrue();
+    assertThat(explain(engine, 7).onSsd()).isFalse();
+    settle();
+    assertThat(explain(engine, 7).onSsd()).isTrue();
   }
 
   private SimulatedSsd.Pending pendingClear() {
