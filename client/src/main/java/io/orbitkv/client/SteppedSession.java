@@ -140,6 +140,17 @@ public final class SteppedSession {
     session.releaseQuietly(lease.id());
   }
 
+  /** Voids the leases of a query up to a revision, without waiting for the answer. */
+  public void cancelQuery(long queryId, int revision) {
+    session.trySubmit(
+        ChannelDescriptor.QUERY_REQUESTS,
+        Opcode.CANCEL_QUERY,
+        QueryCalls.NO_CALL,
+        queryId,
+        revision,
+        null);
+  }
+
   /** True when answers of any kind wait. */
   public boolean hasReplies() {
     return calls.hasReplies() || session.hasPublishReplies();

@@ -1,7 +1,5 @@
 package io.orbitkv.core;
 
-import java.util.Arrays;
-
 /**
  * Counts blocks, bytes and pins again, from the rows and from those who hold them, and compares
  * with what is kept from step to step. Looks at every row: for simulators and tests.
@@ -36,8 +34,8 @@ final class Balance {
   void require() {
     requireLeases();
     for (Session session : sessions) {
-      if (session != null && session.unsettled > 0) {
-        Arrays.stream(session.operations).forEach(this::addOperation);
+      if (session != null) {
+        requireSession(session);
       }
     }
     requireRows();
@@ -59,8 +57,25 @@ final class Balance {
     require(leases.live() == live, "leases", leases.live(), live);
   }
 
+  private void requireSession(Session session) {
+    int unsettled = 0;
+    long metadata = 0;
+    int units = 0;
+    for (Operation op : session.operations) {
+      if (op != null && !op.isSettled()) {
+        unsettled++;
+        metadata += op.metadataBytes;
+        units += op.planOffset == Operation.NO_PLAN ? 0 : PlanBank.units(op.partEntries);
+        addOperation(op);
+      }
+    }
+    require(session.unsettled == unsettled, "operations", session.unsettled, unsettled);
+    require(session.metadataBytes == metadata, "metadata", session.metadataBytes, metadata);
+    require(session.bank.usedUnits() == units, "plan space", session.bank.usedUnits(), units);
+  }
+
   private void addOperation(Operation op) {
-    if (op == null || op.isSettled() || op.phase == Operation.Phase.QUARANTINED) {
+    if (op.phase == Operation.Phase.QUARANTINED) {
       return;
     }
     for (int i = 0; i < op.count; i++) {

@@ -12,7 +12,8 @@ final class PlanBank {
   private final long[] used = new long[UNITS / 64];
   private int hint;
 
-  private static int units(int entries) {
+  /** Units that a plan takes. */
+  static int units(int entries) {
     return (entries + UNIT_ENTRIES - 1) / UNIT_ENTRIES;
   }
 
@@ -33,6 +34,15 @@ final class PlanBank {
 
   void free(int offset, int entries) {
     set(offset / UNIT_BYTES, units(entries), false);
+  }
+
+  /** Units in use. */
+  int usedUnits() {
+    int units = 0;
+    for (long word : used) {
+      units += Long.bitCount(word);
+    }
+    return units;
   }
 
   private int findGap(int from, int need) {

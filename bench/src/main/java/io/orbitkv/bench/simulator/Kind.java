@@ -6,7 +6,7 @@ package io.orbitkv.bench.simulator;
  */
 enum Kind {
   /** The Manager serves one session, or looks whether it has to wake up. */
-  MANAGER(300, false),
+  MANAGER(296, false),
   /** The Manager announces that it sleeps; its next turn looks once more and sleeps. */
   MANAGER_SLEEPS(14, false),
   /** The Manager learns of a socket that has ended or of a process that has exited. */
@@ -21,6 +21,7 @@ enum Kind {
   LOOKUP(64, false),
   RESTORE(68, false),
   RELEASE(6, false),
+  CANCEL_QUERY(3, false),
   /** The device completes one request. */
   DISK(60, false),
   /** Everybody goes on without faults until each operation has ended. */
@@ -30,7 +31,7 @@ enum Kind {
   DEATH(1, true),
   /** A socket ends while both processes live. */
   SOCKET_END(1, true),
-  UNREGISTER(1, true),
+  UNREGISTER(2, true),
   /** The next wake-up of the Manager or of an engine is lost. */
   LOST_WAKE(8, true),
   /** The next wake-up comes late. */

@@ -123,6 +123,11 @@ final class Link {
     SleepFlag.fence();
   }
 
+  /** The session, or its registration, is over for the Manager: nothing more is granted. */
+  void grantsAreOver() {
+    operations.forEach(SimulatedOperation::grantsAreOver);
+  }
+
   /** True when the engine has nothing left to do here. */
   boolean isIdle() {
     return operations.isEmpty() && looks.isEmpty();

@@ -6,6 +6,8 @@ public enum Rule {
   BYTES("a restored block holds its own bytes"),
   /** Blocks of a grant stay while the engine may touch them. */
   SOURCES("no block of a grant is given up while it is Active"),
+  /** Nothing is granted any more. */
+  NEVER("nothing is granted once its session or registration is over"),
   /** A range that is written is in no other plan. */
   RANGES("no range that is written is in another plan"),
   /** The device and the pool agree who may use memory. */

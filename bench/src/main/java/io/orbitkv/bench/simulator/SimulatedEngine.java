@@ -147,13 +147,16 @@ final class SimulatedEngine {
   }
 
   /** Withdraws the registration, whatever is under way; false when there is none. */
-  boolean unregister() {
+  boolean unregister(long bits) {
     if (!canUse() || !current.registered || current.unregistering) {
       return false;
     }
     world.note(() -> "engine " + number + " withdraws its registration");
-    current.operations.forEach(operation -> operation.stepped.cancel());
+    if ((bits & 1) == 0) {
+      current.operations.forEach(operation -> operation.stepped.cancel());
+    }
     world.manager().unregister(current);
+    current.grantsAreOver();
     return true;
   }
 
@@ -211,6 +214,9 @@ final class SimulatedEngine {
 
   private void begin(SimulatedOperation operation) {
     operation.link.operations.add(operation);
+    if (!operation.link.registered || operation.link.unregistering) {
+      operation.grantsAreOver();
+    }
     wakeAgent(operation.link);
     world.note(() -> "engine " + number + " begins a " + operation);
   }
@@ -345,6 +351,15 @@ final class SimulatedEngine {
     Link.Held held = current.leases.remove((int) (bits & 0xff) % current.leases.size());
     current.session.release(held.lease());
     world.note(() -> "engine " + number + " releases lease " + held.lease().id());
+    return true;
+  }
+
+  /** Voids what a query has got; false when there is no session. */
+  boolean cancelQuery(long bits) {
+    if (!canUse()) {
+      return false;
+    }
+    current.session.cancelQuery(1 + (bits & 3), (int) (bits >>> 2 & 3));
     return true;
   }
 
@@ -570,6 +585,11 @@ final class SimulatedEngine {
   }
 
   // ---- the end ----
+
+  /** The Manager stops: nothing more is granted. */
+  void grantsAreOver() {
+    links.forEach(Link::grantsAreOver);
+  }
 
   boolean isIdle() {
     return links.stream().allMatch(Link::isIdle);

@@ -290,6 +290,7 @@ final class SimulatedManager implements CoreOutput {
       core.sessionLost(link.slot, world.now);
     }
     called();
+    link.grantsAreOver();
     return true;
   }
 

@@ -24,6 +24,7 @@ final class SimulatedOperation {
   /** Its namespace was cleared after it had been claimed: nothing of it becomes visible. */
   boolean cleared;
 
+  private boolean grantsAreOver;
   private boolean touching;
   private boolean whole;
   private boolean pagesGiven;
@@ -52,6 +53,7 @@ final class SimulatedOperation {
     World world = engine.world;
     boolean touches = stepped.mayTouchPool();
     if (touches != touching) {
+      Violation.require(!touches || !grantsAreOver, Rule.NEVER, () -> "granted too late: " + this);
       touching = touches;
       world.touching(this, touches);
     }
@@ -128,6 +130,11 @@ final class SimulatedOperation {
         world.counts.verifiedBlocks++;
       }
     }
+  }
+
+  /** The Manager may grant nothing more to it. */
+  void grantsAreOver() {
+    grantsAreOver = true;
   }
 
   /** True once the Manager has taken the command, or has refused it. */

@@ -134,6 +134,7 @@ final class World implements AutoCloseable {
       case LOOKUP -> count(engine.lookUp(bits));
       case RESTORE -> count(engine.restore(bits));
       case RELEASE -> count(engine.release(bits));
+      case CANCEL_QUERY -> count(engine.cancelQuery(bits));
       case CALM -> calm();
       default -> fault(kind, engine, bits);
     };
@@ -144,7 +145,7 @@ final class World implements AutoCloseable {
       case CANCEL -> count(engine.cancel(bits));
       case DEATH -> count(engine.die());
       case SOCKET_END -> count(engine.loseSocket());
-      case UNREGISTER -> count(engine.unregister());
+      case UNREGISTER -> count(engine.unregister(bits));
       case LOST_WAKE -> loseWake(engine, bits);
       case LATE_WAKE -> delayWake(engine, bits);
       case SLOW_COPY -> count(engine.freeze(bits));
@@ -376,6 +377,9 @@ final class World implements AutoCloseable {
       stopping = true;
       note(() -> "the Manager stops");
       manager.stop();
+      for (SimulatedEngine engine : engines) {
+        engine.grantsAreOver();
+      }
     }
     calm();
     round(); // the Manager learns who is gone
