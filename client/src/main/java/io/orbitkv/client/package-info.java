@@ -18,6 +18,7 @@
  * <p>Inside, {@link io.orbitkv.client.EngineSession} and {@link io.orbitkv.client.EngineOperation}
  * are the state machine, without threads and system calls; {@link io.orbitkv.client.CopyAgents},
  * {@link io.orbitkv.client.QueryCalls} and {@link io.orbitkv.client.Lifecycle} are the edge around
- * it.
+ * it. {@link io.orbitkv.client.SteppedSession} drives the same state machine step by step, for
+ * simulators.
  */
 package io.orbitkv.client;

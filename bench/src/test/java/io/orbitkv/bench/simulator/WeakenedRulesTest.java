@@ -129,7 +129,12 @@ class WeakenedRulesTest {
   @Test
   void shouldCatchAnEngineThatDoesNotCompare() {
     assertCaught(
-        engine(CarelessEngine::new), Rule.SOURCES, Rule.PROTOCOL, Rule.TERMINAL, Rule.FAULTS);
+        engine(CarelessEngine::new),
+        Rule.SOURCES,
+        Rule.NEVER,
+        Rule.PROTOCOL,
+        Rule.TERMINAL,
+        Rule.FAULTS);
   }
 
   @Test
