@@ -155,8 +155,9 @@ final class SimulatedEngine {
     if ((bits & 1) == 0) {
       current.operations.forEach(operation -> operation.stepped.cancel());
     }
-    world.manager().unregister(current);
-    current.grantsAreOver();
+    Link link = current; // the engine may die meanwhile
+    world.manager().unregister(link);
+    link.grantsAreOver();
     return true;
   }
 
