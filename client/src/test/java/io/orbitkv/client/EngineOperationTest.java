@@ -19,6 +19,7 @@ import java.util.List;
 import java.util.Random;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.ReentrantLock;
 import java.util.zip.CRC32C;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -414,16 +415,26 @@ class EngineOperationTest {
   void shouldTellOfPublishesWhileTheirDriverIsStuck() throws InterruptedException {
     CountDownLatch stuck = new CountDownLatch(1);
     CountDownLatch over = new CountDownLatch(1);
+    ReentrantLock replies = (ReentrantLock) StateHash.field(manager.session, "publishReplyLock");
+    PublishOperation[] driven = new PublishOperation[1];
+    boolean[] asked = new boolean[1];
     Fence fence =
         () -> {
-          stuck.countDown();
+          replies.lock(); // whatever a driver may hold
           try {
-            return over.await(20, TimeUnit.SECONDS);
+            synchronized (driven[0]) {
+              stuck.countDown();
+              asked[0] = over.await(20, TimeUnit.SECONDS);
+            }
           } catch (InterruptedException e) {
             throw new AssertionError(e);
+          } finally {
+            replies.unlock();
           }
+          return true;
         };
     PublishOperation first = publish(fence, 1);
+    driven[0] = first;
     PublishOperation second = publish(2);
     granted(second, 2);
     now = 50;
@@ -440,6 +451,7 @@ class EngineOperationTest {
         .isEqualTo(new PublishActivity(1, 1, 2000, 1, false));
     over.countDown();
     driver.join();
+    assertThat(asked[0]).as("asked while the driver was stuck").isTrue();
     run(first);
     assertThat(manager.session.publishActivity(2050, 1000, false))
         .isEqualTo(new PublishActivity(0, 0, 0, 0, false));

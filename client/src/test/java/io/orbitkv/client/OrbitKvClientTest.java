@@ -14,6 +14,7 @@ import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Function;
@@ -69,6 +70,15 @@ class OrbitKvClientTest {
     Unregister unregister = manager.await(ClientFrame.BodyCase.UNREGISTER).getUnregister();
     assertThat(unregister.getRegistrationId()).isEqualTo(ScriptedManager.REGISTRATION_ID);
     assertThat(unregister.getGeneration()).isEqualTo(ScriptedManager.GENERATION);
+  }
+
+  @Test
+  void shouldTellOfPublishesWhileAnotherCallHoldsTheClient() {
+    connect(BOUND);
+    OrbitKvClient held = client;
+    synchronized (held) { // as a close that waits does
+      assertThat(CompletableFuture.supplyAsync(held::publishActivity)).succeedsWithin(BOUND);
+    }
   }
 
   @Test

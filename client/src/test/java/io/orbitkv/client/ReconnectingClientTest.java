@@ -14,10 +14,12 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
+import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Function;
 import java.util.function.Predicate;
 import java.util.logging.Handler;
@@ -292,6 +294,19 @@ class ReconnectingClientTest {
     second.close();
     awaitCharged(before);
     assertThat(client.publishActivity().active()).isZero();
+  }
+
+  @Test
+  void shouldTellOfPublishesWhileTheKeeperIsBusy() {
+    startManager();
+    connect(BOUND);
+    ReentrantLock lock = (ReentrantLock) StateHash.field(StateHash.field(client, "keeper"), "lock");
+    lock.lock(); // as a registration that waits does
+    try {
+      assertThat(CompletableFuture.supplyAsync(client::publishActivity)).succeedsWithin(BOUND);
+    } finally {
+      lock.unlock();
+    }
   }
 
   private static void awaitCharged(int operations) {

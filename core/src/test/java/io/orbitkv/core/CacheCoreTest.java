@@ -322,6 +322,26 @@ class CacheCoreTest {
     assertThat(events).contains("settled " + engine.slot);
   }
 
+  /** The engine writes the word of a reserved record over a granted one. */
+  @Test
+  void shouldNotClaimAgainWhatItHasGranted() {
+    start(4 << 20, 4 << 20);
+    EngineModel engine = engine("a", 1, 65_536);
+    EngineModel.Op op = engine.publish(keys(0, 1), -1, 0, 0);
+    io.orbitkv.channel.Memory.putLong(
+        engine.table.memory(),
+        512 + 192L * op.slot,
+        GrantWord.of(op.generation, 0, GrantState.RESERVED));
+    engine.sendStale(op, 0);
+    assertThat(core.stats(0).staleCommandsTotal()).isEqualTo(1);
+    assertThat(core.stats(0).unsealedBlocks()).isEqualTo(1);
+    core.recheckGrants(engine.slot, 0);
+    assertThat(core.stats(0).violationsTotal()).isEqualTo(1);
+    core.processExited(engine.slot, 0);
+    assertThat(core.stats(0).unsealedBlocks()).isZero();
+    assertThat(events).contains("settled " + engine.slot);
+  }
+
   @Test
   void shouldRefuseARestoreThatUsesALeaseTwice() {
     start(4 << 20, 4 << 20);

@@ -42,6 +42,8 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Random;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ThreadFactory;
@@ -644,6 +646,34 @@ class ManagerTest {
         assertThat(status(manager).get("session_list").size()).isEqualTo(2);
       }
       assertThat(manager.counters().internalErrors()).isEqualTo(errors);
+    }
+  }
+
+  @Test
+  void shouldBoundConnectionsWithoutASession() {
+    int most = BootstrapServer.maxConnections() - Protocol.MAX_SESSIONS;
+    List<RawClient> silent = new ArrayList<>();
+    try (Manager manager = startReady()) {
+      for (int i = 0; i < most; i++) {
+        silent.add(new RawClient(socket));
+      }
+      try (RawClient refused = new RawClient(socket)) {
+        assertThat(refused.receive()).isNull();
+      }
+      assertThat(manager.counters().connectionFailures(Status.LIMIT)).isEqualTo(1);
+      silent.removeLast().close();
+      eventually(() -> isServed());
+    } finally {
+      silent.forEach(RawClient::close);
+    }
+  }
+
+  private boolean isServed() {
+    try (RawClient client = new RawClient(socket)) {
+      client.send(RawClient.hello(Protocol.CHANNEL_VERSION, false));
+      return client.receive() != null;
+    } catch (LinuxException e) { // refused before the frame was read
+      return false;
     }
   }
 
