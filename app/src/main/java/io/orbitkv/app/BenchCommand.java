@@ -22,7 +22,7 @@ final class BenchCommand implements Callable<Integer> {
   @Parameters(
       paramLabel = "NAME",
       arity = "0..1",
-      description = "channel, copy, lookup, ssd, start, vllm, or all of them but vllm.")
+      description = "channel, copy, lookup, policy, ssd, start, vllm, or all of them but vllm.")
   private String name;
 
   @Option(

@@ -25,6 +25,8 @@ public final class Benches {
               new CopyBench(),
               "lookup",
               new LookupBench(),
+              "policy",
+              new PolicyBench(),
               SSD,
               new SsdBench(),
               "start",

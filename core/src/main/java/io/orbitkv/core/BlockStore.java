@@ -47,6 +47,9 @@ final class BlockStore {
   /** Tells the SSD tier of what is sealed from now on. */
   void setSsd(SsdTier tier) {
     ssd = tier;
+    if (tier != null) {
+      policy.prefer(tier::holds);
+    }
   }
 
   /** Begins an operation. */

@@ -30,6 +30,9 @@ interface EvictionPolicy {
    */
   int victim(int sizeClass);
 
+  /** From now on, of rows that are worth about as much, one that the tier holds goes first. */
+  void prefer(LowerTier tier);
+
   /** Time of the row's latest use. */
   int stamp(int row);
 

@@ -16,7 +16,11 @@ final class ReusePolicy implements EvictionPolicy {
   /** Most pinned rows that one search for a victim passes. */
   private static final int MAX_SEARCH = 65_536;
 
-  private static final int EVICTIONS_A_RANKING = 32;
+  /** Rows among which one that the tier below holds is looked for, in all and of one cell. */
+  private static final int CANDIDATES = 32;
+
+  private static final int CANDIDATES_A_CELL = 8;
+
   private static final int TAG_MASK = 0xffff;
 
   private final BlockIndex index;
@@ -24,9 +28,8 @@ final class ReusePolicy implements EvictionPolicy {
   private final ReuseStatistics statistics = new ReuseStatistics();
   private final ReuseSamples samples;
   private final ReuseGhosts ghosts;
+  private LowerTier lower; // null for none
   private AgeCells[] cells = new AgeCells[0];
-  private int[] ranked = new int[0];
-  private int[] rankedLeft = new int[0];
   private int now;
 
   ReusePolicy(long maxRows, MetadataMemory memory, BlockIndex index) {
@@ -43,15 +46,12 @@ final class ReusePolicy implements EvictionPolicy {
     for (AgeCells each : cells) {
       each.tick(now);
     }
-    Arrays.fill(rankedLeft, 0);
   }
 
   private AgeCells cells(int sizeClass) {
     if (sizeClass >= cells.length) {
       int old = cells.length;
       cells = Arrays.copyOf(cells, sizeClass + 1);
-      ranked = Arrays.copyOf(ranked, sizeClass + 1);
-      rankedLeft = Arrays.copyOf(rankedLeft, sizeClass + 1);
       for (int i = old; i <= sizeClass; i++) {
         cells[i] = new AgeCells(rows, now);
       }
@@ -64,6 +64,7 @@ final class ReusePolicy implements EvictionPolicy {
     samples.step(now);
     statistics.step();
     AgeCells into = cells(sizeClass);
+    into.arrived();
     long key = index.key(row);
     int state = past(key, parent, left);
     if (samples.isSampled(key)) {
@@ -137,6 +138,7 @@ final class ReusePolicy implements EvictionPolicy {
 
   @Override
   public void removed(int row, int sizeClass) {
+    cells[sizeClass].left();
     if (rows.isListed(row)) {
       cells[sizeClass].remove(row);
     }
@@ -159,19 +161,34 @@ final class ReusePolicy implements EvictionPolicy {
     }
     AgeCells from = cells[sizeClass];
     for (int i = Math.min(from.listed(), MAX_SEARCH); i > 0; i--) {
-      int row = rankedLeft[sizeClass] > 0 ? from.next(ranked[sizeClass]) : -1;
-      if (row < 0) {
-        ranked[sizeClass] = from.leastWorth(statistics, now);
-        rankedLeft[sizeClass] = EVICTIONS_A_RANKING;
-        row = from.next(ranked[sizeClass]);
-      }
-      rankedLeft[sizeClass]--;
+      int row = from.next(statistics, now);
       if (index.pins(row) == 0) {
-        return row;
+        return lower == null ? row : heldBelow(from, row);
       }
       shielded(row, sizeClass);
     }
     return -1;
+  }
+
+  /** The row, or one that is worth about as much and that the tier below holds as well. */
+  private int heldBelow(AgeCells from, int row) {
+    int looked = 0;
+    for (int rank = 0; rank < CellRanking.PLACES && looked < CANDIDATES; rank++) {
+      int candidate = from.near(rank);
+      for (int i = 0; i < CANDIDATES_A_CELL && candidate >= 0; i++) {
+        if (index.pins(candidate) == 0 && lower.holds(candidate)) {
+          return candidate;
+        }
+        candidate = rows.newer(candidate);
+        looked++;
+      }
+    }
+    return row;
+  }
+
+  @Override
+  public void prefer(LowerTier tier) {
+    lower = tier;
   }
 
   @Override

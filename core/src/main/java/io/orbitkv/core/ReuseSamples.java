@@ -29,7 +29,7 @@ final class ReuseSamples {
   private static final long COUNTED = 12;
   private static final int SET_BITS = 11;
   private static final int PLACES_A_STEP = 8;
-  private static final int BLOCKS_PER_CACHED = 8;
+  private static final int BLOCKS_PER_CACHED = 4;
 
   private final MemorySegment places;
   private final ReuseStatistics statistics;
@@ -41,7 +41,7 @@ final class ReuseSamples {
     this.statistics = statistics;
   }
 
-  /** Fits the sample to a cache of so many blocks: blocks of eight times its size are followed. */
+  /** Fits the sample to a cache of so many blocks: blocks of four times its size are followed. */
   void resize(int blocks) {
     int shift = 0;
     while ((long) BLOCKS_PER_CACHED * blocks > (long) PLACES << shift) {

@@ -19,7 +19,7 @@ final class ReuseStatistics {
   static final int STEPS = 44;
 
   private static final int STEPS_PER_OCTAVE = 2;
-  private static final double HALF_LIFE = 262_144; // blocks stored
+  private static final double HALF_LIFE = 131_072; // blocks stored
   private static final double BASE_WEIGHT = 1; // reuses that an assumed rate counts for
   private static final double CLASS_WEIGHT = 5;
   private static final double FACTOR_WEIGHT = 10;

@@ -87,7 +87,14 @@ final class SsdTier implements SsdRecovery {
   void sealed(int row) {
     if (config.policy() == SsdConfig.WritePolicy.ALL) {
       writer.offer(row);
+    } else {
+      writer.noteIfOnSsd(row);
     }
+  }
+
+  /** True when a lookup would find a copy of a resident row here. */
+  boolean holds(int row) {
+    return store.hasMark(row, BlockIndex.SSD_KNOWN) && writer.isOnSsd(row);
   }
 
   /** Rows were leased: a use, and an end of their hold after a load. */

@@ -113,8 +113,7 @@ final class SsdWriter {
     if (store.hasMark(row, BlockIndex.SSD_KNOWN)) {
       return;
     }
-    if (isOnSsd(row)) {
-      store.setMark(row, BlockIndex.SSD_KNOWN);
+    if (noteIfOnSsd(row)) {
       return;
     }
     if (isQueueFull()) {
@@ -127,7 +126,16 @@ final class SsdWriter {
     queueAllocation[place] = store.allocation(row);
   }
 
-  private boolean isOnSsd(int row) {
+  /** Marks a resident row that is on SSD already, and says whether it is. */
+  boolean noteIfOnSsd(int row) {
+    boolean there = isOnSsd(row);
+    if (there) {
+      store.setMark(row, BlockIndex.SSD_KNOWN);
+    }
+    return there;
+  }
+
+  boolean isOnSsd(int row) {
     return map.find(store.spaceOf(row).id, store.hashes(), BlockIndex.hashAt(row), 32) >= 0;
   }
 

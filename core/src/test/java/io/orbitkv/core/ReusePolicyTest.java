@@ -125,6 +125,61 @@ class ReusePolicyTest {
     assertThat(policy.victim(0)).isEqualTo(other);
   }
 
+  @Test
+  void shouldEvictWhatTheTierBelowHoldsBeforeItsEquals() {
+    add(1, -1, 2);
+    int below = add(2, -1, 2);
+    add(3, -1, 2);
+    policy.prefer(row -> row == below);
+    policy.tick();
+
+    assertThat(policy.victim(0)).isEqualTo(below);
+    index.addPins(below, 1);
+    assertThat(policy.victim(0)).isNotEqualTo(below);
+  }
+
+  @Test
+  void shouldEvictChainFromTailToHeadWhateverTheTierBelowHolds() {
+    List<Integer> rows = addChain(0, 10);
+    policy.prefer(row -> row == rows.getFirst() || row == rows.get(4));
+    policy.tick();
+
+    for (int row : rows.reversed()) {
+      assertThat(policy.victim(0)).isEqualTo(row);
+      evict(row);
+    }
+  }
+
+  @ParameterizedTest
+  @ValueSource(longs = {1, 2, 3, 4})
+  void shouldKeepWhatCameLastUntilASixteenthHasComeAfterIt(long seed) {
+    SplittableRandom random = new SplittableRandom(seed);
+    int capacity = 640;
+    LinkedHashSet<Integer> resident = new LinkedHashSet<>();
+    Map<Integer, Integer> arrivals = new HashMap<>();
+    int came = 0;
+    for (int key = 0; key < 20_000; ) {
+      policy.tick();
+      for (int i = random.nextInt(4); i > 0; i--) {
+        touchRandom(random, resident);
+      }
+      int length = 1 + random.nextInt(random.nextInt(8) == 0 ? 60 : 6);
+      while (resident.size() + length > capacity) {
+        int victim = policy.victim(0);
+        assertThat(came - arrivals.get(victim))
+            .as("seed=%s", seed)
+            .isGreaterThanOrEqualTo(resident.size() / 16);
+        evict(victim);
+        resident.remove(victim);
+      }
+      for (int row : addChain(key, length)) {
+        resident.add(row);
+        arrivals.put(row, came++);
+      }
+      key += length;
+    }
+  }
+
   /** An LRU of this size would find none: between two uses of a chain more comes than fits. */
   @Test
   void shouldKeepReusedChainsThroughScan() {
@@ -162,6 +217,9 @@ class ReusePolicyTest {
   void shouldOnlyOfferRowsThatNothingContinues(long seed) {
     SplittableRandom random = new SplittableRandom(seed);
     LinkedHashSet<Integer> resident = new LinkedHashSet<>();
+    if (seed % 2 == 0) {
+      policy.prefer(row -> index.key(row) % 3 == 0);
+    }
     long key = 0;
     for (int step = 0; step < 20_000; step++) {
       switch (random.nextInt(4)) {

@@ -460,6 +460,28 @@ class SsdTierTest {
   }
 
   @Test
+  void shouldEvictWhatSsdHasBeforeItsEquals() {
+    start(4, 32);
+    EngineModel engine = engine(1);
+    List<Long> both = List.of(5L, 6L, 7L, 8L);
+    both.forEach(key -> publish(engine, List.of(key)));
+    settle();
+    disk.kill(new SplittableRandom(1));
+    start(4, 32, SsdConfig.WritePolicy.REUSE, 0);
+    assertThat(disk.recover(core.ssdRecovery())).isEqualTo(both.size());
+    EngineModel again = engine(1);
+    keys(0, 64).forEach(key -> publish(again, List.of(key))); // the pool is full, each on its own
+    publish(again, keys(100, 4));
+
+    assertThat(disk.writes).isEqualTo(both.size());
+    for (long key : keys(0, 64)) { // were another one gone, it would be nowhere
+      List<Long> found = again.lookup(List.of(key), LookupRequest.CANDIDATES, nowNs).keys();
+      assertThat(found).as("key=%s", key).hasSize(1);
+    }
+    assertThat(core.stats(nowNs).residentBlocks()).isEqualTo(64);
+  }
+
+  @Test
   void shouldFlushWhatIsResident() {
     start(4, 32, SsdConfig.WritePolicy.REUSE, 0);
     EngineModel engine = engine(1);

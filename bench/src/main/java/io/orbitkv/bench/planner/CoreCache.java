@@ -17,6 +17,7 @@ import io.orbitkv.core.CacheCore;
 import io.orbitkv.core.CoreConfig;
 import io.orbitkv.core.CoreOutput;
 import io.orbitkv.core.RegistrationRequest;
+import io.orbitkv.core.SsdConfig;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
@@ -26,12 +27,15 @@ import java.util.List;
  * publish of the rest, through the same commands and grants as a real one.
  */
 final class CoreCache implements PrefixCache {
+  /** Most blocks of a request. */
+  static final int MAX_BLOCKS = 65_536;
+
   private static final int BLOCK_BYTES = 512; // the smallest slot; nothing is stored in it
   private static final int HASH_BYTES = 32;
   private static final int NAMESPACE_BYTES = 32;
-  private static final int MAX_BLOCKS = 65_536;
   private static final int SPAN_BYTES = 4 << 20;
   private static final long EPOCH = 1;
+  private static final long REQUEST_NS = 1_000_000_000L; // tables are written once a second
 
   private final Arena arena = Arena.ofConfined();
   private final MemorySegment data = arena.allocate(SPAN_BYTES, Long.BYTES);
@@ -44,9 +48,22 @@ final class CoreCache implements PrefixCache {
   private final CacheCore core;
   private final int session;
   private final CacheCore.RegistrationId registration;
+  private final InstantSsd ssd; // null without one
+  private long nowNs;
+  private long queries;
 
   /** A core whose pool holds so many blocks. */
   CoreCache(int blocks) {
+    this(blocks, null);
+  }
+
+  /** A core with an SSD tier that holds so many blocks. */
+  CoreCache(int blocks, int ssdBlocks, SsdConfig.WritePolicy writes) {
+    this(blocks, InstantSsd.config(ssdBlocks, writes));
+  }
+
+  private CoreCache(int blocks, SsdConfig ssdConfig) {
+    ssd = ssdConfig == null ? null : new InstantSsd();
     long poolBytes = (long) blocks * BLOCK_BYTES;
     MemorySegment channel = arena.allocate(ChannelDescriptor.REGION_BYTES, 64);
     table = GrantTable.format(arena.allocate(GrantTable.REGION_BYTES, 64));
@@ -62,7 +79,9 @@ final class CoreCache implements PrefixCache {
                 CoreConfig.DEFAULT_LEASE_AGE_NS,
                 bytes -> arena.allocate(bytes, 64)),
             EPOCH,
-            new Output(channel));
+            new Output(channel),
+            ssdConfig,
+            ssd);
     session = core.reserveSlot();
     core.openSession(session, table, "planner", 1, true, 0);
     registration =
@@ -90,12 +109,42 @@ final class CoreCache implements PrefixCache {
     if (hit < ids.length) {
       publish(ids, hit);
     }
+    if (ssd != null) {
+      nowNs += REQUEST_NS;
+      core.tick(nowNs);
+      ssd.settle(core, nowNs);
+    }
     return hit;
   }
 
-  /** Looks the prefix up and restores what is held; returns its length. */
+  /** Blocks written to SSD so far. */
+  long writtenBlocks() {
+    return core.stats(nowNs).ssd().writtenBlocksTotal();
+  }
+
+  /** Blocks loaded from SSD so far. */
+  long loadedBlocks() {
+    return core.stats(nowNs).ssd().readBlocksTotal();
+  }
+
+  /** Looks the prefix up and restores what is held, loaded first where only SSD has it. */
   private int restore(int[] ids) {
-    LookupRequest.writeHeader(data, 0, LookupRequest.PREFIX, HASH_BYTES, 1, ids.length, 0, 0, 0, 1);
+    queries += ssd == null ? 0 : 1; // with a number, what is held for a load is held until it ends
+    lookUp(ids);
+    while (LookupReply.outcome(replyData, 0) == LookupReply.LOADING) {
+      ssd.settle(core, nowNs);
+      lookUp(ids);
+    }
+    int hit = LookupReply.prefix(replyData, LookupReply.groupAt(0, 0, ids.length));
+    if (hit > 0) {
+      restoreLeased(ids.length, hit);
+    }
+    return hit;
+  }
+
+  private void lookUp(int[] ids) {
+    LookupRequest.writeHeader(
+        data, 0, LookupRequest.PREFIX, HASH_BYTES, 1, ids.length, queries, 0, 0, 1);
     data.asSlice(LookupRequest.namespaceAt(0), NAMESPACE_BYTES).fill((byte) 0);
     for (int i = 0; i < ids.length; i++) {
       putHash(LookupRequest.hashesAt(1) + (long) HASH_BYTES * i, ids[i]);
@@ -104,19 +153,18 @@ final class CoreCache implements PrefixCache {
     send(ChannelDescriptor.QUERY_REQUESTS, Opcode.LOOKUP, 0, length);
     check("lookup", Status.of(lastReply.status));
     queryReplies.take(lastReply, replyData);
-    int hit = LookupReply.prefix(replyData, LookupReply.groupAt(0, 0, ids.length));
-    if (hit > 0) {
-      long lease = LookupReply.leaseId(replyData, LookupReply.leaseAt(0, 0, 1, ids.length));
-      RestoreRequest.writeHeader(data, 0, registration.id(), registration.generation(), 1, hit);
-      long section = RestoreRequest.headerBytes();
-      RestoreRequest.writeSection(data, section, lease, 0, hit);
-      for (int i = 0; i < hit; i++) {
-        Memory.putInt(data, RestoreRequest.pageAt(section, i), i);
-      }
-      int bytes = (int) (section + RestoreRequest.sectionBytes(hit));
-      operate(GrantTable.RESTORE, ChannelDescriptor.QUERY_REQUESTS, Opcode.RESTORE, bytes);
+  }
+
+  private void restoreLeased(int asked, int hit) {
+    long lease = LookupReply.leaseId(replyData, LookupReply.leaseAt(0, 0, 1, asked));
+    RestoreRequest.writeHeader(data, 0, registration.id(), registration.generation(), 1, hit);
+    long section = RestoreRequest.headerBytes();
+    RestoreRequest.writeSection(data, section, lease, 0, hit);
+    for (int i = 0; i < hit; i++) {
+      Memory.putInt(data, RestoreRequest.pageAt(section, i), i);
     }
-    return hit;
+    int bytes = (int) (section + RestoreRequest.sectionBytes(hit));
+    operate(GrantTable.RESTORE, ChannelDescriptor.QUERY_REQUESTS, Opcode.RESTORE, bytes);
   }
 
   private void publish(int[] ids, int from) {
@@ -145,7 +193,7 @@ final class CoreCache implements PrefixCache {
 
   private void send(int ring, int opcode, long scalar, int length) {
     command.set(opcode, 0, 1, EPOCH, scalar, 0);
-    core.execute(session, ring, command, data, length, 0);
+    core.execute(session, ring, command, data, length, nowNs);
   }
 
   /** Takes one operation through all its states, as an engine whose copies take no time. */
@@ -163,7 +211,7 @@ final class CoreCache implements PrefixCache {
       boolean more = GrantWord.part(table.wordAcquire(0)) < table.parts(0) - 1;
       move(more ? GrantState.PART_DRAINED : GrantState.DRAINED);
       table.markDirty(0);
-      core.pollGrants(session, 0);
+      core.pollGrants(session, nowNs);
     }
     move(GrantState.ACKNOWLEDGED);
   }

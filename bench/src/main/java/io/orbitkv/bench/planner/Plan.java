@@ -54,13 +54,15 @@ public record Plan(
    * @param writePolicy {@code all} or {@code reuse}
    * @param prefixHitRatio of both together
    * @param writtenBytes bytes written to SSD
+   * @param readBytes bytes read from SSD
    */
   public record Tiers(
       double dramFraction,
       double ssdFraction,
       String writePolicy,
       double prefixHitRatio,
-      long writtenBytes) {}
+      long writtenBytes,
+      long readBytes) {}
 
   /** Copies the lists. */
   public Plan {
@@ -90,7 +92,8 @@ public record Plan(
           .put("ssd_fraction", each.ssdFraction())
           .put("write_policy", each.writePolicy())
           .put("prefix_hit_ratio", each.prefixHitRatio())
-          .put("written_bytes", each.writtenBytes());
+          .put("written_bytes", each.writtenBytes())
+          .put("read_bytes", each.readBytes());
     }
     return json.writerWithDefaultPrettyPrinter().writeValueAsString(node);
   }
@@ -140,22 +143,24 @@ public record Plan(
     table.append(
         String.format(
             Locale.ROOT,
-            "%n%7s %7s %8s %9s %13s%n",
+            "%n%7s %7s %8s %9s %13s %10s%n",
             "DRAM",
             "SSD",
             "writes",
             "hit ratio",
-            "GiB written"));
+            "GiB written",
+            "GiB read"));
     for (Tiers each : tiers) {
       table.append(
           String.format(
               Locale.ROOT,
-              "%6.1f%% %6.1f%% %8s %9.4f %13.2f%n",
+              "%6.1f%% %6.1f%% %8s %9.4f %13.2f %10.2f%n",
               100 * each.dramFraction(),
               100 * each.ssdFraction(),
               each.writePolicy(),
               each.prefixHitRatio(),
-              each.writtenBytes() / GIB));
+              each.writtenBytes() / GIB,
+              each.readBytes() / GIB));
     }
   }
 }

@@ -1,6 +1,7 @@
 package io.orbitkv.bench.planner;
 
 import io.orbitkv.bench.replay.Trace;
+import io.orbitkv.core.SsdConfig;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -41,6 +42,15 @@ public final class Planner {
     this.dense = DenseTrace.of(trace);
     this.fractions = List.copyOf(fractions);
     this.blockBytes = blockBytes;
+    if (trace.longest() > CoreCache.MAX_BLOCKS) {
+      throw new IllegalArgumentException(
+          "trace "
+              + trace.name()
+              + " has a request of "
+              + trace.longest()
+              + " blocks, allowed: "
+              + CoreCache.MAX_BLOCKS);
+    }
     if (dense.blocks() == 0) {
       throw new IllegalArgumentException("trace " + trace.name() + " has no blocks");
     }
@@ -86,12 +96,18 @@ public final class Planner {
     List<Plan.Tiers> tiers = new ArrayList<>();
     for (double dram : TIER_DRAM) {
       for (double ssd : TIER_SSD) {
-        for (SsdModel.WritePolicy writes : SsdModel.WritePolicy.values()) {
-          try (SsdModel cache =
-              new SsdModel(new CoreCache(size(dram)), dense.blocks(), size(ssd), writes)) {
+        for (SsdConfig.WritePolicy writes : SsdConfig.WritePolicy.values()) {
+          try (CoreCache cache = new CoreCache(size(dram), size(ssd), writes)) {
             double ratio = dense.hitRatio(cache);
             String name = writes.name().toLowerCase(Locale.ROOT);
-            tiers.add(new Plan.Tiers(dram, ssd, name, ratio, cache.writtenBlocks() * blockBytes));
+            tiers.add(
+                new Plan.Tiers(
+                    dram,
+                    ssd,
+                    name,
+                    ratio,
+                    cache.writtenBlocks() * blockBytes,
+                    cache.loadedBlocks() * blockBytes));
           }
         }
       }

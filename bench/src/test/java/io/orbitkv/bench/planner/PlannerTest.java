@@ -7,11 +7,13 @@ import static org.assertj.core.api.Assertions.within;
 import io.orbitkv.bench.replay.Trace;
 import java.io.StringReader;
 import java.util.List;
+import java.util.function.Supplier;
 import java.util.stream.Stream;
 import javax.xml.parsers.DocumentBuilderFactory;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.EnumSource;
 import org.xml.sax.InputSource;
 import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
@@ -59,6 +61,41 @@ class PlannerTest {
     }
   }
 
+  private enum Requests {
+    SCAN(RandomRequests::scan),
+    LOOP(RandomRequests::loop),
+    POPULAR(RandomRequests::popular),
+    SHARED_PROMPTS(RandomRequests::sharedPrompts),
+    SHIFT(RandomRequests::shift),
+    CONVERSATIONS(RandomRequests::conversations),
+    FIRST_THOUSANDS(
+        () -> DenseTrace.of(Trace.open("mooncake-conversation").limit(2000)));
+
+    private final Supplier<DenseTrace> trace;
+
+    Requests(Supplier<DenseTrace> trace) {
+      this.trace = trace;
+    }
+  }
+
+  /** What the policy learns must not make it worse than simple ones where there is little to learn. */
+  @ParameterizedTest
+  @EnumSource(Requests.class)
+  void shouldNotFallBehindSimplePolicies(Requests requests) {
+    DenseTrace trace = requests.trace.get();
+    int ids = trace.blocks();
+    for (double fraction : List.of(0.01, 0.05, 0.1, 0.25, 0.5)) {
+      int size = (int) (fraction * ids);
+      double simple =
+          Math.max(trace.hitRatio(new Lru(ids, size)), trace.hitRatio(new S3Fifo(ids, size)));
+      try (CoreCache core = new CoreCache(size)) {
+        assertThat(trace.hitRatio(core))
+            .as("%s, size=%s", requests, fraction)
+            .isGreaterThanOrEqualTo(0.9 * simple);
+      }
+    }
+  }
+
   @Test
   void shouldWriteEachCurveByItsName() {
     Plan plan = new Planner(SMALL, List.of(0.5, 1.0), 1000).run();
@@ -88,6 +125,14 @@ class PlannerTest {
                 .getElementsByTagName("path")
                 .getLength())
         .isEqualTo(5 + 2 * 6);
+  }
+
+  @Test
+  void shouldRefuseRequestsThatNoEngineCouldMake() {
+    Trace trace = new Trace("<long>", List.of(new long[65_537]));
+
+    assertThatThrownBy(() -> new Planner(trace, List.of(0.5), 1))
+        .hasMessageContaining("65537 blocks, allowed: 65536");
   }
 
   @Test
