@@ -54,6 +54,7 @@ class MainTest {
         "plan none.jsonl|none.jsonl|mooncake-conversation",
         "plan mooncake-synthetic --fractions 0.5,1.5|1.5|above 0, up to 1",
         "plan mooncake-synthetic --fractions 0.5,0.1|0.1|rising",
+        "plan mooncake-synthetic --limit 0|--limit=0|1 and more",
         "plan mooncake-synthetic --block-bytes 0|--block-bytes=0|1 and more",
         "simulate --seeds 5..3|5..3|A..B with 0 <= A <= B",
         "simulate --seeds -1..3|-1..3|1..200",
