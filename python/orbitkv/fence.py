@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from typing import ClassVar, final
 
 from orbitkv import _jvm
@@ -41,9 +43,9 @@ class Fence:
         """Its id in the bridge; 0 once it is done."""
         return 0 if self._signalled else self._handle
 
-    def __del__(self) -> None:
-        """Gives the bridge's object back."""
-        if self._handle:
+    def __del__(self, is_ending: Callable[[], bool] = sys.is_finalizing) -> None:
+        """Gives the bridge's object back. At the process's end, names of modules are gone."""
+        if self._handle and not is_ending():
             _jvm.drop("dropFence", self._handle)
 
 

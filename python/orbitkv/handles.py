@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
+from collections.abc import Callable
 
 from orbitkv import _jvm
 from orbitkv._scratch import SCRATCH, Reader
@@ -180,9 +182,10 @@ class RestoreHandle:
         """Asks for the end; `wait` tells when it has come, and only then the pages may be used."""
         _jvm.call("cancelRestore", self._handle)
 
-    def __del__(self) -> None:
-        """Gives the bridge's object back; cancels nothing."""
-        _jvm.drop("dropRestore", self._handle)
+    def __del__(self, is_ending: Callable[[], bool] = sys.is_finalizing) -> None:
+        """Gives the bridge's object back; cancels nothing. At the process's end, names of modules are gone."""
+        if not is_ending():
+            _jvm.drop("dropRestore", self._handle)
 
 
 class SaveHandle:
@@ -232,6 +235,7 @@ class SaveHandle:
         """Asks for the end; `wait_save` tells when it has come."""
         _jvm.call("cancelSave", self._handle)
 
-    def __del__(self) -> None:
-        """Gives the bridge's object back; cancels nothing."""
-        _jvm.drop("dropSave", self._handle)
+    def __del__(self, is_ending: Callable[[], bool] = sys.is_finalizing) -> None:
+        """Gives the bridge's object back; cancels nothing. At the process's end, names of modules are gone."""
+        if not is_ending():
+            _jvm.drop("dropSave", self._handle)

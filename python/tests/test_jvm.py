@@ -10,6 +10,7 @@ import pytest
 from support import ManagerProcess, run_python
 
 MAX_ADDED_MIB = 80
+MAX_CLASSES_OF_FIRST_REQUESTS = 15
 
 CONNECT = "import sys, os\nfrom orbitkv import *\nfrom support import *\nclient = CacheManagerClient(sys.argv[1])\n"
 
@@ -121,6 +122,31 @@ def test_should_add_little_private_memory(shared_manager: ManagerProcess) -> Non
     added = float(result.stdout)
     print(f"private memory that Java adds: {added:.1f} MiB")
     assert added <= MAX_ADDED_MIB
+
+
+def test_should_load_few_classes_for_the_first_requests(shared_manager: ManagerProcess) -> None:
+    code = CONNECT + (
+        "import jpype\nfrom test_client import ready\n"
+        "bean = jpype.JClass('java.lang.management.ManagementFactory').getClassLoadingMXBean()\n"
+        "engine = Engine()\nregistration = engine.register(client)\n"
+        "bean.getTotalLoadedClassCount()\nbefore = bean.getTotalLoadedClassCount()\n"
+        "batch = hashes(2, 'first request')\n"
+        "save = registration.save(SaveItem(batch, (0, 1)), fence=Fence.DONE)\nassert save.wait_save(BOUND).success\n"
+        "lease = ready(client, registration, batch).lease\n"
+        "restore = registration.restore(RestoreItem(lease, (2, 3)), fence=Fence.DONE)\n"
+        "assert restore.wait_layer('layer0', BOUND)\nassert restore.wait(BOUND).success\n"
+        "print(bean.getTotalLoadedClassCount() - before)\n"
+    )
+    result = run_python(code, str(shared_manager.socket))
+    assert (result.returncode, result.stderr) == (0, ""), result  # handles that are held at the end say nothing
+    print(f"classes of the first save, lookup and restore: {result.stdout}")
+    assert int(result.stdout) <= MAX_CLASSES_OF_FIRST_REQUESTS
+
+
+def test_should_rehearse_without_a_manager_and_keep_nothing(tmp_path: Path) -> None:
+    code = CONNECT + "import jpype\nprint(jpype.JClass('io.orbitkv.client.bridge.Bridge').openHandles())\n"
+    result = run_python(code, str(tmp_path / "none.sock"))
+    assert (result.returncode, result.stdout) == (0, "1\n"), result  # the client
 
 
 @pytest.mark.parametrize(

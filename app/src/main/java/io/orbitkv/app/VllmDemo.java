@@ -22,7 +22,7 @@ final class VllmDemo {
   /**
    * Makes one.
    *
-   * @param running takes each child as soon as it runs, to end it when the demo is interrupted
+   * @param running takes what ends a child, as soon as it runs, for when the demo is interrupted
    */
   VllmDemo(Consumer<AutoCloseable> running) {
     this.running = running;
@@ -52,8 +52,7 @@ final class VllmDemo {
 
   private Answer run(TestBed bed, Connector connector, String what) throws IOException {
     System.err.println("starting vLLM (some seconds), " + what);
-    try (VllmEngine engine = VllmEngine.start(bed, connector, BLOCK_TOKENS)) {
-      running.accept(engine);
+    try (VllmEngine engine = VllmEngine.start(bed, connector, BLOCK_TOKENS, running)) {
       engine.ask(WARM_UP);
       return engine.ask(PROMPT);
     }

@@ -57,42 +57,67 @@ final class VllmBench implements Benches.Bench {
 
   private static List<BenchCase> measure(BenchContext context, TestBed bed, int blockTokens)
       throws IOException {
-    Path files = Files.createTempDirectory(Path.of("/dev/shm"), "orbitkv-naive-");
-    try (ManagerProcess manager = ManagerProcess.start(context.command(), POOL_BYTES)) {
+    try (Leftovers leftovers = Leftovers.open()) {
+      Path files = leftovers.make(NaiveFiles::make).folder();
+      ManagerProcess manager =
+          leftovers.make(() -> ManagerProcess.start(context.command(), POOL_BYTES));
       Connector ours = Connector.orbitKv("timed", manager.socket());
       Connector naive =
           new Connector("NaiveConnector", "naive", Map.of("folder", files.toString()));
+      Engines engines = new Engines(bed, blockTokens, leftovers);
       Figures figures = new Figures();
       Request prompt = new Request(1, PROMPT_TOKENS, 1);
-      fill(bed, ours, blockTokens, prompt);
-      fill(bed, naive, blockTokens, prompt);
+      fill(engines, ours, prompt);
+      fill(engines, naive, prompt);
       for (int round = 0; round < ROUNDS; round++) {
         if (round % 2 == 0) {
-          restoreNaive(bed, naive, blockTokens, prompt, figures);
+          restoreNaive(engines, naive, prompt, figures);
         }
-        restoreOurs(bed, ours, blockTokens, prompt, figures, 10 + round);
+        restoreOurs(engines, ours, prompt, figures, 10 + round);
         if (round % 2 != 0) {
-          restoreNaive(bed, naive, blockTokens, prompt, figures);
+          restoreNaive(engines, naive, prompt, figures);
         }
       }
       return cases(figures, blockTokens);
-    } finally {
-      delete(files);
+    }
+  }
+
+  /** Folder of the naive connector, in memory. */
+  private record NaiveFiles(Path folder) implements AutoCloseable {
+    static NaiveFiles make() throws IOException {
+      return new NaiveFiles(Files.createTempDirectory(Path.of("/dev/shm"), "orbitkv-naive-"));
+    }
+
+    @Override
+    public void close() throws IOException {
+      try (Stream<Path> files = Files.list(folder)) {
+        for (Path file : files.toList()) {
+          Files.delete(file);
+        }
+      }
+      Files.delete(folder);
+    }
+  }
+
+  /** Starts engines of one block size. */
+  private record Engines(TestBed bed, int blockTokens, Leftovers leftovers) {
+    VllmEngine start(Connector connector) throws IOException {
+      return VllmEngine.start(bed, connector, blockTokens, leftovers::add);
     }
   }
 
   /** Computes the prompt in an engine that ends, so that others find its blocks. */
-  private static void fill(TestBed bed, Connector connector, int blockTokens, Request prompt)
+  private static void fill(Engines engines, Connector connector, Request prompt)
       throws IOException {
-    try (VllmEngine engine = VllmEngine.start(bed, connector, blockTokens)) {
+    try (VllmEngine engine = engines.start(connector)) {
       engine.ask(prompt);
     }
   }
 
   private static void restoreOurs(
-      TestBed bed, Connector ours, int blockTokens, Request prompt, Figures figures, int newStory)
+      Engines engines, Connector ours, Request prompt, Figures figures, int newStory)
       throws IOException {
-    try (VllmEngine engine = VllmEngine.start(bed, ours, blockTokens)) {
+    try (VllmEngine engine = engines.start(ours)) {
       engine.ask(WARM_UP);
       figures.restored.add(restored(engine, prompt));
       figures.hit.add(engine.ask(prompt).firstTokenMs());
@@ -104,9 +129,8 @@ final class VllmBench implements Benches.Bench {
   }
 
   private static void restoreNaive(
-      TestBed bed, Connector naive, int blockTokens, Request prompt, Figures figures)
-      throws IOException {
-    try (VllmEngine engine = VllmEngine.start(bed, naive, blockTokens)) {
+      Engines engines, Connector naive, Request prompt, Figures figures) throws IOException {
+    try (VllmEngine engine = engines.start(naive)) {
       engine.ask(WARM_UP);
       figures.naive.add(restored(engine, prompt));
     }
@@ -161,7 +185,9 @@ final class VllmBench implements Benches.Bench {
 
   /** Private memory that two clients add to a process. */
   private static BenchCase memory(BenchContext context, TestBed bed) throws IOException {
-    try (ManagerProcess manager = ManagerProcess.start(context.command(), POOL_BYTES)) {
+    try (Leftovers leftovers = Leftovers.open()) {
+      ManagerProcess manager =
+          leftovers.make(() -> ManagerProcess.start(context.command(), POOL_BYTES));
       ProcessBuilder builder =
           new ProcessBuilder(
               bed.python().toString(),
@@ -182,14 +208,5 @@ final class VllmBench implements Benches.Bench {
 
   private static double median(List<Double> values) {
     return Rounds.median(values.stream().mapToDouble(Double::doubleValue).toArray());
-  }
-
-  private static void delete(Path folder) throws IOException {
-    try (Stream<Path> files = Files.list(folder)) {
-      for (Path file : files.toList()) {
-        Files.delete(file);
-      }
-    }
-    Files.delete(folder);
   }
 }

@@ -12,6 +12,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Consumer;
 import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
 import tools.jackson.databind.node.ObjectNode;
@@ -88,9 +89,11 @@ public final class VllmEngine implements AutoCloseable {
    *
    * @param connector null for none
    * @param blockTokens tokens of a block
+   * @param running takes what ends the child at once, as soon as it runs; idempotent
    * @throws IOException when it ends early, with its last words
    */
-  public static VllmEngine start(TestBed bed, Connector connector, int blockTokens)
+  public static VllmEngine start(
+      TestBed bed, Connector connector, int blockTokens, Consumer<AutoCloseable> running)
       throws IOException {
     ObjectNode settings = JSON.createObjectNode().put("model", bed.model().toString());
     settings.putObject("llm").put("block_size", blockTokens);
@@ -110,6 +113,7 @@ public final class VllmEngine implements AutoCloseable {
     VllmEngine engine = null;
     try {
       engine = new VllmEngine(builder.redirectError(log.toFile()).start(), log);
+      running.accept(engine::kill);
       engine.answer();
       return engine;
     } catch (IOException | RuntimeException e) {
@@ -187,6 +191,9 @@ public final class VllmEngine implements AutoCloseable {
   }
 
   private String lastWords() throws IOException {
+    if (Files.notExists(log)) {
+      return "none, it was told to end";
+    }
     List<String> lines = Files.readAllLines(log);
     return String.join(" | ", lines.subList(Math.max(0, lines.size() - LAST_LINES), lines.size()));
   }
@@ -205,6 +212,15 @@ public final class VllmEngine implements AutoCloseable {
     } catch (IOException e) {
       process.destroyForcibly();
     }
+    deleteLog();
+  }
+
+  private void kill() throws InterruptedException {
+    process.destroyForcibly().waitFor();
+    deleteLog();
+  }
+
+  private void deleteLog() {
     File file = log.toFile();
     if (!file.delete() && file.exists()) {
       file.deleteOnExit();

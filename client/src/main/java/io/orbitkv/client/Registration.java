@@ -94,7 +94,9 @@ public final class Registration implements AutoCloseable {
     RestoreSpan span = new RestoreSpan(id, generation, copy);
     requireSpan("restore", span.byteSize());
     Target.Builder target = new Target.Builder(groups, blocks);
-    copy.forEach(item -> target.add(item.lease().group(), item.pages()));
+    for (RestoreItem item : copy) {
+      target.add(item.lease().group(), item.pages());
+    }
     claim(copy);
     RestoreOperation operation =
         new RestoreOperation(
@@ -159,7 +161,9 @@ public final class Registration implements AutoCloseable {
     PublishSpan span = new PublishSpan(id, generation, hashBytes, copy);
     requireSpan("publish", span.byteSize());
     Target.Builder target = new Target.Builder(groups, blocks);
-    copy.forEach(item -> target.add(item.group(), item.pages()));
+    for (PublishItem item : copy) {
+      target.add(item.group(), item.pages());
+    }
     SaveBudget.Charge charge =
         SaveBudget.PROCESS.charge(SaveBudget.bytes(blocks, hashBytes, copy.size()), owners);
     PublishOperation operation =

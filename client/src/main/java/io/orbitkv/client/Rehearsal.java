@@ -4,61 +4,138 @@ import io.orbitkv.channel.ChannelDescriptor;
 import io.orbitkv.channel.GrantState;
 import io.orbitkv.channel.GrantTable;
 import io.orbitkv.channel.GrantWord;
+import io.orbitkv.channel.GroupKind;
+import io.orbitkv.channel.LookupReply;
+import io.orbitkv.channel.MissReason;
 import io.orbitkv.channel.PlanEntry;
 import io.orbitkv.channel.Status;
+import io.orbitkv.linux.EventFd;
 import io.orbitkv.linux.Fd;
 import io.orbitkv.linux.Mapping;
 import io.orbitkv.linux.Memfd;
 import java.lang.foreign.MemorySegment;
+import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.IntStream;
 
 /**
- * Plays one publish and one restore in memory of its own, with the Manager's moves, so that the
- * classes of both are loaded before the first request needs them: in a new JVM that costs tens of
- * milliseconds. No Manager takes part.
+ * Plays publishes and restores in memory of its own, with the Manager's moves, and reads an answer
+ * to a lookup, so that the first request of a new JVM neither loads their classes nor runs them
+ * interpreted: that costs it milliseconds. No Manager takes part.
  */
 public final class Rehearsal {
   private static final long EPOCH = 1;
-  private static final int BLOCK_BYTES = 4096;
   private static final int HASH_BYTES = 32;
-  private static final int[] PAGE = {0};
-  private static final long BOUND_NS = 1_000_000_000;
+  private static final Duration BOUND = Duration.ofSeconds(1);
+  private static final long SPIN_NS = 1_000_000;
   private static final int MAX_STEPS = 1000;
 
+  /** A model of usual depth whose parts of a block are small: all loops run often. */
+  private static final Shape MANY_SMALL = new Shape(48, 32, 64);
+
+  /** Parts that the C library copies. */
+  private static final Shape FEW_LARGE = new Shape(2, 1, 64 << 10);
+
+  /** Rounds after which the loops of a restore are compiled. */
+  private static final int ROUNDS = 8;
+
+  private record Shape(int blocks, int layers, int pieceBytes) {
+    int blockBytes() {
+      return layers * pieceBytes;
+    }
+
+    long byteSize() {
+      return (long) blocks * blockBytes();
+    }
+
+    int[] pages() {
+      return IntStream.range(0, blocks).toArray();
+    }
+
+    /** Layer after layer, each with its pages one behind the other. */
+    GroupSpec group(MemorySegment memory) {
+      List<GroupSpec.Layer> all = new ArrayList<>(layers);
+      for (int i = 0; i < layers; i++) {
+        long offset = (long) i * blocks * pieceBytes;
+        all.add(
+            new GroupSpec.Layer(
+                memory, offset, pieceBytes, List.of(new GroupSpec.Segment(0, pieceBytes))));
+      }
+      return new GroupSpec(0, GroupKind.PREFIX, 0, blocks, all);
+    }
+  }
+
+  /**
+   * What was played; both have ended.
+   *
+   * @param restore a restore of {@link #blocks} pages
+   * @param save a save of as many
+   * @param lookup an answer that offers as many
+   */
+  public record Played(RestoreHandle restore, SaveHandle save, LookupResult lookup) {
+    /** Blocks of each. */
+    public int blocks() {
+      return MANY_SMALL.blocks();
+    }
+  }
+
+  private final Shape shape;
   private final GrantTable table;
   private final EngineSession session;
+  private final CopyAgents agents;
   private final GroupMemory[] groups;
   private final PageClaims[] claims;
   private final MemorySegment[] arenas;
   private final CopyTools.Pool tools;
 
   private Rehearsal(
-      MemorySegment channel, MemorySegment grants, MemorySegment pages, MemorySegment arena) {
+      Shape shape,
+      MemorySegment channel,
+      MemorySegment grants,
+      MemorySegment pages,
+      MemorySegment arena,
+      EventFd wake) {
+    this.shape = shape;
     ChannelDescriptor.format(channel, 0, EPOCH, 0);
     table = GrantTable.format(grants);
     session = new EngineSession(channel, table, EPOCH, () -> {});
-    groups = new GroupMemory[] {GroupMemory.of(GroupSpec.contiguous(pages, BLOCK_BYTES, 1), true)};
+    agents = new CopyAgents(session, wake, wake); // without threads
+    groups = new GroupMemory[] {GroupMemory.of(shape.group(pages), true)};
     claims = new PageClaims[] {PageClaims.enter(groups[0].address())};
     arenas = new MemorySegment[] {arena};
     tools = new CopyTools.Pool(arenas);
   }
 
   /**
-   * Plays both once.
+   * Plays everything; takes some tens of milliseconds in a new JVM.
    *
-   * @return true when both ended well
+   * @throws IllegalStateException when something did not end as it should
    */
-  public static boolean play() {
+  public static Played play() {
+    play(FEW_LARGE, 1);
+    return play(MANY_SMALL, ROUNDS);
+  }
+
+  private static Played play(Shape shape, int rounds) {
     try (Mapping channel = memory(ChannelDescriptor.REGION_BYTES);
         Mapping grants = memory(GrantTable.REGION_BYTES);
-        Mapping pages = memory(BLOCK_BYTES);
-        Mapping arena = memory(BLOCK_BYTES)) {
+        Mapping pages = memory(shape.byteSize());
+        Mapping arena = memory(shape.byteSize());
+        EventFd wake = EventFd.create()) {
       Rehearsal rehearsal =
-          new Rehearsal(channel.segment(), grants.segment(), pages.segment(), arena.segment());
+          new Rehearsal(
+              shape, channel.segment(), grants.segment(), pages.segment(), arena.segment(), wake);
       try {
-        return rehearsal.publish() && rehearsal.restore();
+        Played played = rehearsal.round();
+        for (int i = 1; i < rounds; i++) {
+          played.save().close();
+          played = rehearsal.round();
+        }
+        return played;
       } finally {
         rehearsal.claims[0].leave();
+        rehearsal.agents.close(0);
       }
     }
   }
@@ -70,47 +147,89 @@ public final class Rehearsal {
     }
   }
 
-  private boolean publish() {
-    BlockHashes hashes = BlockHashes.of(new byte[HASH_BYTES], HASH_BYTES);
-    PublishSpan span =
-        new PublishSpan(0, 1, HASH_BYTES, List.of(new PublishItem(0, 0, null, hashes, PAGE)));
-    SaveBudget.Charge charge = new SaveBudget().charge(SaveBudget.bytes(1, HASH_BYTES, 1), 1);
-    PublishOperation operation =
-        new PublishOperation(
-            session, span, charge, Fence.done(), BOUND_NS, target(), arenas, tools);
-    perform(operation, 1);
-    return operation.result() != null && operation.result().status() == Status.OK;
+  private Played round() {
+    SaveHandle save = publish();
+    LookupResult lookup = lookup();
+    return new Played(restore(lookup.leases().getFirst()), save, lookup);
   }
 
-  private boolean restore() {
-    claims[0].claim(PAGE);
-    RestoreSpan span =
-        new RestoreSpan(0, 1, List.of(RestoreItem.of(new Lease(1, EPOCH, 0, 0, 1), PAGE)));
+  private SaveHandle publish() {
+    BlockHashes hashes = BlockHashes.of(new byte[HASH_BYTES * shape.blocks()], HASH_BYTES);
+    PublishItem item = new PublishItem(0, 0, null, hashes, shape.pages());
+    PublishSpan span = new PublishSpan(0, 1, HASH_BYTES, List.of(item));
+    SaveBudget.Charge charge =
+        new SaveBudget().charge(SaveBudget.bytes(shape.blocks(), HASH_BYTES, 1), 2);
+    PublishOperation operation =
+        new PublishOperation(
+            session, span, charge, Fence.done(), BOUND.toNanos(), target(), arenas, tools);
+    SaveHandle handle = new SaveHandle(new PublishHandle(operation, handle(operation)), charge);
+    grant(operation);
+    run(operation); // copies and says so
+    reap(operation, shape.blocks());
+    require(handle.waitSave(BOUND).map(PublishResult::status).orElse(null));
+    run(operation);
+    return handle;
+  }
+
+  private RestoreHandle restore(Lease lease) {
+    int[] pages = shape.pages();
+    claims[0].claim(pages);
+    RestoreSpan span = new RestoreSpan(0, 1, List.of(RestoreItem.of(lease, pages)));
     RestoreOperation operation =
         new RestoreOperation(
-            session, span, Fence.done(), BOUND_NS, target(), arenas, tools, claims, false);
-    perform(operation, 0);
-    return operation.result() != null && operation.result().status() == Status.OK;
+            session, span, Fence.done(), BOUND.toNanos(), target(), arenas, tools, claims, false);
+    RestoreHandle handle = new RestoreHandle(operation, handle(operation));
+    grant(operation);
+    for (int layer = 0; layer < shape.layers(); layer++) {
+      handle.awaitLayer(layer, BOUND);
+    }
+    RestoreResult result = handle.await(BOUND);
+    require(result == null ? null : result.status());
+    reap(operation, 0);
+    run(operation);
+    return handle;
+  }
+
+  private LookupResult lookup() {
+    int blocks = shape.blocks();
+    MemorySegment answer =
+        MemorySegment.ofArray(new long[(int) LookupReply.byteSize(1, blocks, 1) / Long.BYTES + 1]);
+    LookupReply.writeHeader(answer, 0, LookupReply.READY, 1, blocks, 1, 0);
+    long group = LookupReply.groupAt(0, 0, blocks);
+    LookupReply.writeGroup(answer, group, 0, MissReason.NONE.code(), blocks, blocks);
+    LookupReply.putBits(answer, group, 0, -1L >>> -blocks);
+    LookupReply.writeLease(answer, LookupReply.leaseAt(0, 0, 1, blocks), 1, blocks, 0, 0);
+    return LookupAnswer.read(answer, EPOCH);
   }
 
   private Target target() {
-    Target.Builder target = new Target.Builder(groups, 1);
-    target.add(0, PAGE);
+    Target.Builder target = new Target.Builder(groups, shape.blocks());
+    target.add(0, shape.pages());
     return target.build();
   }
 
-  /** Submits, grants, copies, reaps and settles. */
-  private void perform(EngineOperation operation, int stored) {
+  private OperationHandle handle(EngineOperation operation) {
+    return new OperationHandle(operation, agents, SPIN_NS);
+  }
+
+  /** Submits an operation and grants it. */
+  private void grant(EngineOperation operation) {
     run(operation);
     int slot = GrantWord.slotOf(operation.operationId());
     move(slot, GrantState.PREPARING);
-    PlanEntry.put(table.memory(), GrantTable.bankAt(0), 0, 0, 0, 1, 0, BLOCK_BYTES, 0);
-    table.setPlan(slot, 0, 1, 1);
+    int bytes = shape.blockBytes();
+    for (int i = 0; i < shape.blocks(); i++) {
+      long at = GrantTable.bankAt(i * PlanEntry.BYTES);
+      PlanEntry.put(table.memory(), at, 0, 0, i, i + 1L, (long) i * bytes, bytes, 0);
+    }
+    table.setPlan(slot, 0, shape.blocks(), 1);
     move(slot, GrantState.GRANTED);
-    run(operation);
+  }
+
+  private void reap(EngineOperation operation, int stored) {
+    int slot = GrantWord.slotOf(operation.operationId());
     table.setOutcome(slot, Status.OK, stored, 0, 0, "");
     move(slot, GrantState.REAPED);
-    run(operation);
   }
 
   private void move(int slot, GrantState next) {
@@ -119,6 +238,13 @@ public final class Rehearsal {
     }
   }
 
+  private static void require(Status status) {
+    if (status != Status.OK) {
+      throw new IllegalStateException("rehearsal: status=" + status);
+    }
+  }
+
+  /** Steps an operation as long as it has something to do; nobody else does. */
   private static void run(EngineOperation operation) {
     for (int i = 0; i < MAX_STEPS && operation.step(System.nanoTime()); i++) {
       Thread.onSpinWait();

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.orbitkv.channel.SocketPaths;
+import io.orbitkv.channel.Status;
 import java.lang.foreign.Arena;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -95,6 +96,12 @@ class ValuesTest {
 
   @Test
   void shouldRehearseBothDirectionsToTheirEnd() {
-    assertThat(Rehearsal.play()).isTrue();
+    Rehearsal.Played played = Rehearsal.play();
+    assertThat(played.restore().await(Duration.ZERO).status()).isEqualTo(Status.OK);
+    assertThat(played.restore().pagesFree()).isTrue();
+    PublishResult saved = played.save().waitSave(Duration.ZERO).orElseThrow();
+    assertThat(saved.stored()).isEqualTo(played.blocks());
+    assertThat(played.lookup().prefix()).isEqualTo(played.blocks());
+    played.save().close();
   }
 }

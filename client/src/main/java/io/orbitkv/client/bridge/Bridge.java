@@ -70,18 +70,27 @@ public final class Bridge {
   }
 
   /**
-   * Prepares the process for its first request, on a thread of its own: loads the classes of
-   * restores, saves and queries.
+   * Prepares the process for its first request: plays {@link Rehearsal}, and opens a restore and a
+   * save that have ended. Then asks the Manager something that changes nothing, on a thread of its
+   * own.
+   *
+   * @param answer receives the ids of the restore and the save, which the caller drops, and their
+   *     number of blocks
    */
-  public static void rehearse(long client) {
+  public static void rehearse(long client, ByteBuffer answer) {
     ReconnectingClient live = CLIENTS.get(client);
-    Thread.ofPlatform().daemon().name("orbitkv-rehearsal").start(() -> rehearse(live));
+    Rehearsal.Played played = Rehearsal.play();
+    OperationCalls.answer(played.lookup(), new CallBuffer(answer));
+    new CallBuffer(answer)
+        .put(RESTORES.add(played.restore()))
+        .put(SAVES.add(played.save()))
+        .put(played.blocks());
+    Thread.ofPlatform().daemon().name("orbitkv-rehearsal").start(() -> askNothing(live));
   }
 
-  private static void rehearse(ReconnectingClient live) {
+  private static void askNothing(ReconnectingClient live) {
     try {
-      Rehearsal.play();
-      live.release(new Lease(0, live.epochLow(), 0, 0, 0)); // a round trip that changes nothing
+      live.release(new Lease(0, live.epochLow(), 0, 0, 0));
     } catch (RuntimeException e) { // the first request will be slower
       LOGGER.log(System.Logger.Level.DEBUG, "rehearsal", e);
     }

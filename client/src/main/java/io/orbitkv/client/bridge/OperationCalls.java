@@ -10,6 +10,7 @@ import io.orbitkv.client.PublishResult;
 import io.orbitkv.client.RestoreItem;
 import io.orbitkv.client.RestoreResult;
 import java.util.ArrayList;
+import java.util.BitSet;
 import java.util.List;
 
 /** Reads the arguments of lookups, restores and saves, and writes their answers. */
@@ -114,8 +115,11 @@ final class OperationCalls {
    * Writes copy time, number of failed pages, their indices and the message; returns the status.
    */
   static int answer(RestoreResult result, CallBuffer answer) {
-    answer.put(result.copyNs()).put(result.notDelivered().cardinality());
-    result.notDelivered().stream().forEach(answer::put);
+    BitSet missing = result.notDelivered();
+    answer.put(result.copyNs()).put(missing.cardinality());
+    for (int i = missing.nextSetBit(0); i >= 0; i = missing.nextSetBit(i + 1)) {
+      answer.put(i);
+    }
     answer.put(result.message());
     return result.status().code();
   }
