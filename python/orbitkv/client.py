@@ -90,9 +90,9 @@ class CacheManagerClient:
     """Connects to the Manager, now and whenever it comes back: a client made without a Manager works once one is there.
 
     While no Manager is there, lookups miss, saves are refused, restores fail at once, and the client says so once in
-    the log. The first client of a process starts its Java virtual machine and rehearses a restore and a save (0.3 to 0.8 s).
-    Thread-safe; calls that wait do so without the GIL. Not for use in a process forked from this one: calls are
-    refused there.
+    the log. The first client of a process starts its Java virtual machine and rehearses a restore and a save, which
+    takes 0.3 to 0.8 s. Thread-safe; calls that wait do so without the GIL. Not for use in a process forked from this
+    one: calls are refused there.
     """
 
     def __init__(

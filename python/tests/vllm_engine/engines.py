@@ -53,15 +53,15 @@ def close_input(process: subprocess.Popen[str]) -> None:
 class Manager:
     """A Manager process on a socket of its own; can be killed and started again."""
 
-    def __init__(self, folder: Path, pool: str = "512mb") -> None:
-        """Starts it and waits until it is ready."""
+    def __init__(self, folder: Path, *flags: str, pool: str = "512mb") -> None:
+        """Starts it, with further flags, and waits until it is ready."""
         self.socket = folder / "manager.sock"
-        self._pool = pool
+        self._flags = ("--pool-size", pool, *flags)
         self.start()
 
     def start(self) -> None:
         """Starts it again on the same socket."""
-        command = [str(REPOSITORY / "orbitkv"), "manager", "--pool-size", self._pool, "--socket", str(self.socket)]
+        command = [str(REPOSITORY / "orbitkv"), "manager", *self._flags, "--socket", str(self.socket)]
         self.process: subprocess.Popen[str] = subprocess.Popen(
             [*command, "--http-addr", "127.0.0.1:0", "--log-level", "warn", "--stop-with-stdin"],
             stdin=subprocess.PIPE,

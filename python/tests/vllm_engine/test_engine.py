@@ -402,6 +402,34 @@ def test_works_in_several_processes_and_starts_without_a_manager(plain: Plain, m
     assert_settled(manager)
 
 
+def test_restores_from_ssd_after_the_manager_was_restarted(plain: Plain, folder: Path, tmp_path: Path) -> None:
+    ssd, sockets = tmp_path / "ssd", folder / "ssd"
+    ssd.mkdir()
+    sockets.mkdir()
+    audit = tmp_path / "audit"
+    audit.touch()
+    manager = Manager(sockets, "--ssd-cache-path", str(ssd), "--ssd-cache-capacity", "256mb")
+    engine = Engine(manager, audit=audit, **SMALL_CACHE)
+    try:
+        assert same(engine.ask(**STORY), plain.story)
+        manager.close()
+        manager.start()
+        await_return(engine)
+        assert manager.status()["ssd"]["read_blocks_total"] == 0
+        engine.forget()
+        answer = engine.ask(**STORY)
+        assert answer.cached == FULL * BLOCK
+        assert same(answer, plain.story)
+        assert engine.facts()["audit"] == {"compared": FULL, "wrong": 0}
+        assert manager.status()["ssd"]["read_blocks_total"] == FULL
+        engine.close()
+        assert_settled(manager)
+        manager.close()
+    finally:
+        engine.kill()
+        manager.kill()
+
+
 @pytest.fixture
 def small_model(tmp_path: Path) -> Path:
     """A model whose heads can be divided among two ranks; its weights are random, and large so that blocks matter."""

@@ -22,12 +22,10 @@ import java.util.stream.Stream;
 final class Reference implements AutoCloseable {
   private static final long BOUND_SECONDS = 120;
 
-  private final Path directory;
-  private final Map<String, Path> programs = new HashMap<>();
+  /** Where the programs are; null until one is compiled. */
+  private Path directory;
 
-  Reference() throws IOException {
-    directory = Files.createTempDirectory("orbitkv-reference-");
-  }
+  private final Map<String, Path> programs = new HashMap<>();
 
   /** Whether the program can be run; compiles it. */
   boolean has(String name) throws IOException {
@@ -47,6 +45,9 @@ final class Reference implements AutoCloseable {
   }
 
   private Path compile(String name) throws IOException {
+    if (directory == null) {
+      directory = Files.createTempDirectory("orbitkv-reference-");
+    }
     Path source = directory.resolve(name + ".c");
     Path program = directory.resolve(name);
     try (InputStream in = Reference.class.getResourceAsStream("/reference/" + name + ".c")) {
@@ -163,6 +164,9 @@ final class Reference implements AutoCloseable {
 
   @Override
   public void close() throws IOException {
+    if (directory == null) {
+      return;
+    }
     try (Stream<Path> files = Files.list(directory)) {
       for (Path file : files.toList()) {
         Files.delete(file);
