@@ -179,6 +179,8 @@ class SchedulerSide:
     def matched(self, request: Any, computed_tokens: int) -> tuple[int | None, bool]:
         """Answers how many tokens beyond the computed ones can be loaded, and whether beside other steps."""
         tracked = self._track(request)
+        if self._loads:  # of a request that lost its blocks before the step that would have loaded them
+            self._drop_load_not_sent(request.request_id)
         tracked.local = computed_tokens // self._block_tokens
         if not self._may_load or request.skip_reading_prefix_cache or not self._namespaces:
             return 0, False
@@ -443,7 +445,12 @@ class SchedulerSide:
         Returns:
             False when requests hold blocks of the earlier weights, whose saves could not be told apart.
         """
-        if self._pinned or self._loading or any(_holds_blocks(each.request) for each in self._tracked.values()):
+        if (
+            self._pinned
+            or self._loading
+            or self._loads
+            or any(_holds_blocks(each.request) for each in self._tracked.values())
+        ):
             logger.warning("the cache is reset only while no request holds blocks; nothing was reset")
             return False
         self._adapters.forget()

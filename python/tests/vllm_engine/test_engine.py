@@ -247,13 +247,17 @@ def sample(audit: Path, block: int) -> bytes:
     return bytes.fromhex(json.loads(audit.read_text().splitlines()[block])["sample"])
 
 
+@pytest.mark.parametrize(("load", "block"), [("auto", 7), ("async", 5)])
 def test_computes_a_block_whose_bytes_changed_in_the_pool(
-    plain: Plain, second: Engine, manager: Manager, audit: Path
+    plain: Plain, second: Engine, manager: Manager, audit: Path, load: str, block: int
 ) -> None:
+    """Also when nothing else keeps the engine stepping."""
     second.forget()
     failed = second.facts()["counters"]["failed_blocks"]
-    manager.corrupt(sample(audit, 7))
+    manager.corrupt(sample(audit, block))
+    second.call(do="set", load=load)
     assert same(second.ask(**STORY), plain.story)
+    second.call(do="set", load="auto")
     facts = second.facts()
     assert facts["counters"]["failed_blocks"] > failed
     assert facts["audit"]["wrong"] == 0

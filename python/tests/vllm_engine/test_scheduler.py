@@ -302,6 +302,7 @@ def test_survives_every_order_of_events(seed: int) -> None:
     print(f"seed={seed}")
     chance = random.Random(seed)
     it = make(save=chance.choice(["sync", "async"]), load=chance.choice(["sync", "async"]))
+    requests: dict[str, Any] = {}
     waiting: dict[str, Any] = {}
     tables: dict[str, list[int]] = {}
     computed: dict[str, int] = {}
@@ -310,9 +311,11 @@ def test_survives_every_order_of_events(seed: int) -> None:
     pages = itertools.cycle(range(1, 1000))
     for number in range(500):
         it.clock[0] += chance.random() * 10
-        match chance.randrange(7):
+        match chance.randrange(9):
             case 0:
-                waiting[f"r{number}"] = request(f"r{number}", chance.randint(0, 8), chance.randint(0, 3), number % 5)
+                name = f"r{number}"
+                requests[name] = request(name, chance.randint(0, 8), chance.randint(0, 3), number % 5)
+                waiting[name] = requests[name]
             case 1 if waiting:
                 name = chance.choice(list(waiting))
                 asked = waiting[name]
@@ -351,7 +354,7 @@ def test_survives_every_order_of_events(seed: int) -> None:
                     )
                 )
                 loading.clear()
-            case 4 if computed:  # finished, aborted or preempted
+            case 4 if computed:  # finished or aborted
                 name = chance.choice(list(computed))
                 if name not in loading:
                     del computed[name], tables[name]
@@ -359,7 +362,20 @@ def test_survives_every_order_of_events(seed: int) -> None:
             case 5:
                 it.side.finished(f"never-seen-{number}")
                 restore(it.manager, it.side.plan(step({})))
-            case 6 if chance.random() < 0.1:
+            case 6 if computed:  # preempted: it is asked about again
+                name = chance.choice(list(computed))
+                if name not in loading:
+                    del computed[name]
+                    waiting[name] = requests[name]
+            case 7:
+                is_free = not loading and not tickets
+                for name, each in requests.items():
+                    each.status.name = "RUNNING" if name in computed else "WAITING"
+                if it.side.reset():
+                    assert is_free
+                    assert not computed
+                    assert not it.manager.leases
+            case 8 if chance.random() < 0.1:
                 restore(it.manager, it.side.plan(step({})))
                 it.manager.session_epoch += 1
                 it.manager.leases.clear()
