@@ -110,10 +110,10 @@ public final class Registration implements AutoCloseable {
             claims,
             client.config().verify());
     submit(operation);
-    RestoreResult early = operation.result();
-    if (operation.isSettled() && early != null && early.status() != Status.OK) {
+    if (operation.isSettled() && operation.isNeverBegun()) {
+      RestoreResult early = operation.result();
       throw new OrbitKvException(early.status(), early.message());
-    }
+    } // what has begun tells its end by its handle, even if that has come already
     return new RestoreHandle(operation, client.handle(operation));
   }
 
@@ -170,14 +170,12 @@ public final class Registration implements AutoCloseable {
         new PublishOperation(
             session, span, charge, fence, client.timeoutNs(), target.build(), segments, tools);
     submit(operation);
-    PublishResult early = operation.result();
-    if (operation.isSettled() && early != null && early.status() != Status.OK) {
+    if (operation.isSettled() && operation.isNeverBegun()) {
+      PublishResult early = operation.result();
       for (int owner = 1; owner < owners; owner++) {
         charge.release();
       }
-      throw operation.isNeverBegun()
-          ? new SaveNotSubmittedException(early.status(), early.message())
-          : new OrbitKvException(early.status(), early.message());
+      throw new SaveNotSubmittedException(early.status(), early.message());
     }
     return operation;
   }
