@@ -4,6 +4,7 @@ import io.orbitkv.bench.BenchReport;
 import io.orbitkv.bench.BenchScope;
 import io.orbitkv.bench.Benches;
 import io.orbitkv.bench.Comparison;
+import io.orbitkv.bench.replay.SoakBench;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.concurrent.Callable;
@@ -22,7 +23,9 @@ final class BenchCommand implements Callable<Integer> {
   @Parameters(
       paramLabel = "NAME",
       arity = "0..1",
-      description = "channel, copy, lookup, policy, ssd, start, vllm, or all of them but vllm.")
+      description =
+          "channel, copy, lookup, policy, ssd, start, vllm, or all of them but vllm; or soak, which"
+              + " ends with 1 when something grows.")
   private String name;
 
   @Option(
@@ -30,14 +33,21 @@ final class BenchCommand implements Callable<Integer> {
       paramLabel = "COMMIT",
       description =
           "Instead of a benchmark: build an earlier commit of this source tree in a temporary"
-              + " folder, and compare round trip, lookup, restore and publish with it.")
+              + " folder, and compare round trip, lookup, restore and publish with it; ends with 1 when"
+              + " a p50 is more than 1.15 times as long.")
   private String against;
+
+  @Option(
+      names = "--rounds",
+      paramLabel = "N",
+      description = "Runs of each side with --against. Default: 5.")
+  private int rounds = Comparison.DEFAULT_ROUNDS;
 
   @Option(
       names = "--json",
       paramLabel = "FILE",
       description = "Write the result as JSON; - is standard output.")
-  private String json;
+  private JsonFile json;
 
   @Option(
       names = "--case",
@@ -49,36 +59,51 @@ final class BenchCommand implements Callable<Integer> {
       names = "--seconds",
       paramLabel = "N",
       description =
-          "Time of each side of a case (ssd); default ${DEFAULT-VALUE}. Less is a first look.")
-  private int seconds = BenchScope.DEFAULT_SECONDS;
+          "Time of each side of a case of ssd, where less than the default of 16 is a first look; or"
+              + " length of soak, by default 600.")
+  private Integer seconds;
 
   @Spec private CommandSpec spec;
 
   @Override
   public Integer call() throws IOException {
+    check(rounds >= 1, "--rounds=" + rounds, "1 and more");
+    check(seconds == null || seconds >= 1, "--seconds=" + seconds, "1 and more");
     BenchReport report = against == null ? runNamed() : compare();
     if (json != null) {
-      JsonFile.write(json, report.toJson());
+      json.write(report.toJson());
     }
-    if (!"-".equals(json)) {
+    if (json == null || !json.isStandardOutput()) {
       System.out.print(report.toTable());
     }
-    return 0;
+    return report.missed().isEmpty() ? 0 : Main.FAILED;
+  }
+
+  private void check(boolean rule, String value, String allowed) {
+    if (!rule) {
+      throw new ParameterException(spec.commandLine(), value + ", allowed: " + allowed);
+    }
   }
 
   private BenchReport runNamed() throws IOException {
+    if (SoakBench.NAME.equals(name)) {
+      int length = seconds == null ? SoakBench.DEFAULT_SECONDS : seconds;
+      check(
+          length >= SoakBench.LEAST_SECONDS && length <= SoakBench.MOST_SECONDS,
+          "--seconds=" + length,
+          SoakBench.LEAST_SECONDS + ".." + SoakBench.MOST_SECONDS);
+      return SoakBench.run(SelfCommand.line(), length);
+    }
     if (!Benches.names().contains(name)) {
       throw new ParameterException(
           spec.commandLine(),
           (name == null ? "NAME is missing" : "benchmark \"" + name + "\" is unknown")
               + "; allowed: "
-              + String.join(", ", Benches.names()));
+              + String.join(", ", Benches.names())
+              + ", "
+              + SoakBench.NAME);
     }
-    BenchScope scope = new BenchScope(only, seconds);
-    if (seconds < 1) {
-      throw new ParameterException(
-          spec.commandLine(), "--seconds is " + seconds + ", allowed: 1 and more");
-    }
+    BenchScope scope = new BenchScope(only, seconds == null ? BenchScope.DEFAULT_SECONDS : seconds);
     if (!scope.equals(BenchScope.FULL) && !Benches.takesScope(name)) {
       throw new ParameterException(
           spec.commandLine(), "--case and --seconds are for ssd, but NAME is \"" + name + "\"");
@@ -95,6 +120,6 @@ final class BenchCommand implements Callable<Integer> {
               ? "--against takes no NAME, but \"" + name + "\" is given"
               : "--against needs the script orbitkv of a source tree");
     }
-    return Comparison.run(Path.of(root), against);
+    return Comparison.run(Path.of(root), against, rounds);
   }
 }

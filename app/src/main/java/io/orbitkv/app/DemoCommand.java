@@ -45,7 +45,7 @@ final class DemoCommand implements Callable<Integer> {
       names = "--engine",
       paramLabel = "NAME",
       description =
-          "A real engine with a small real model: ${COMPLETION-CANDIDATES}. The first time this"
+          "A real engine with a small real model: vllm. The first time this"
               + " downloads 1 GB into the user's cache folder. Default: none.")
   private EngineKind engineKind;
 

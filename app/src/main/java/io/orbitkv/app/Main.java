@@ -1,6 +1,7 @@
 package io.orbitkv.app;
 
 import java.io.PrintWriter;
+import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import picocli.CommandLine;
@@ -53,7 +54,10 @@ public final class Main implements Runnable {
       }
     }
     line.registerConverter(ByteSize.class, new ByteSize.Converter());
+    line.registerConverter(JsonFile.class, new JsonFile.Converter());
+    line.registerConverter(Path.class, new PathConverter());
     line.setDefaultValueProvider(new EnvironmentDefaults(environment));
+    line.setInterpolateVariables(false); // a value of the environment is what it is
     line.setCaseInsensitiveEnumValuesAllowed(true);
     line.setParameterExceptionHandler(
         (failure, _) -> fail(failure.getCommandLine(), failure, WRONG_USE));

@@ -54,7 +54,7 @@ final class PlanCommand implements Callable<Integer> {
       names = "--json",
       paramLabel = "FILE",
       description = "Write the result as JSON; - is standard output.")
-  private String json;
+  private JsonFile json;
 
   @Option(names = "--svg", paramLabel = "FILE", description = "Write the curves as SVG.")
   private Path svg;
@@ -66,13 +66,13 @@ final class PlanCommand implements Callable<Integer> {
     check();
     Plan plan = planner().run();
     if (json != null) {
-      JsonFile.write(json, plan.toJson());
+      json.write(plan.toJson());
     }
     PlanPicture picture = new PlanPicture(plan);
     if (svg != null) {
       writeSvg(picture.toSvg());
     }
-    if (!"-".equals(json)) {
+    if (json == null || !json.isStandardOutput()) {
       System.out.print(plan.toTable() + "\n" + picture.toText());
     }
     return 0;

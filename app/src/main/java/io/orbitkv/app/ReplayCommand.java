@@ -63,7 +63,7 @@ final class ReplayCommand implements Callable<Integer> {
       names = "--json",
       paramLabel = "FILE",
       description = "Write the result as JSON; - is standard output.")
-  private String json;
+  private JsonFile json;
 
   @Spec private CommandSpec spec;
 
@@ -82,9 +82,9 @@ final class ReplayCommand implements Callable<Integer> {
             socket.path(), Math.toIntExact(blockBytes.bytes()), seed, errorIsTerminal());
     ReplayResult result = new Replay(requests, options).run();
     if (json != null) {
-      JsonFile.write(json, result.toJson());
+      json.write(result.toJson());
     }
-    if (!"-".equals(json)) {
+    if (json == null || !json.isStandardOutput()) {
       System.out.print(result.toTable());
     }
     return result.isClean() ? 0 : Main.FAILED;

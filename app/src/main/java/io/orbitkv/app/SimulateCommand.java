@@ -62,7 +62,7 @@ final class SimulateCommand implements Callable<Integer> {
       names = "--json",
       paramLabel = "FILE",
       description = "Write the result as JSON; - is standard output.")
-  private String json;
+  private JsonFile json;
 
   @Spec private CommandSpec spec;
 
@@ -73,9 +73,9 @@ final class SimulateCommand implements Callable<Integer> {
     SimulationResult result = simulation.run();
     long elapsedNs = System.nanoTime() - began;
     if (json != null) {
-      JsonFile.write(json, result.toJson(elapsedNs));
+      json.write(result.toJson(elapsedNs));
     }
-    if (!"-".equals(json)) {
+    if (json == null || !json.isStandardOutput()) {
       System.out.print(result.toTable(elapsedNs));
     }
     return result.failure() == null ? 0 : Main.FAILED;

@@ -13,11 +13,37 @@ import tools.jackson.databind.node.ObjectNode;
  * @param machine processor, kernel and JVM
  * @param quiet whether the machine was idle enough before the start
  * @param cases the figures
+ * @param mostRatio how many times worse than its reference a figure may be; null when nothing is
+ *     demanded
  */
-public record BenchReport(String name, String machine, boolean quiet, List<BenchCase> cases) {
+public record BenchReport(
+    String name, String machine, boolean quiet, List<BenchCase> cases, Double mostRatio) {
   /** Copies the list. */
   public BenchReport {
     cases = List.copyOf(cases);
+  }
+
+  /** A report that demands nothing. */
+  public BenchReport(String name, String machine, boolean quiet, List<BenchCase> cases) {
+    this(name, machine, quiet, cases, null);
+  }
+
+  /** Cases that are worse than demanded, by name. */
+  public List<String> missed() {
+    return mostRatio == null
+        ? List.of()
+        : cases.stream().filter(this::misses).map(BenchCase::name).toList();
+  }
+
+  private boolean misses(BenchCase each) {
+    if (each.reference() == null) {
+      return true;
+    }
+    boolean met =
+        each.better() == BenchCase.Better.LOWER
+            ? each.ours() <= each.reference() * mostRatio
+            : each.ours() * mostRatio >= each.reference();
+    return !met; // also for what is no number
   }
 
   /** One JSON object. */
@@ -25,6 +51,10 @@ public record BenchReport(String name, String machine, boolean quiet, List<Bench
     JsonMapper json = new JsonMapper();
     ObjectNode node = json.createObjectNode();
     node.put("name", name).put("machine", machine).put("quiet", quiet);
+    if (mostRatio != null) {
+      node.put("most_ratio", mostRatio).put("met", missed().isEmpty());
+      missed().forEach(node.putArray("missed")::add);
+    }
     ArrayNode list = node.putArray("cases");
     for (BenchCase each : cases) {
       list.addObject()
@@ -59,6 +89,10 @@ public record BenchReport(String name, String machine, boolean quiet, List<Bench
               each.unit(),
               each.better(),
               each.referenceName()));
+    }
+    if (mostRatio != null) {
+      String verdict = missed().isEmpty() ? "met" : "missed by " + String.join(", ", missed());
+      table.append(text("goal: at most %.2f x the reference: %s%n", mostRatio, verdict));
     }
     return table.toString();
   }

@@ -23,10 +23,15 @@ import tools.jackson.databind.json.JsonMapper;
  */
 public final class Comparison {
   private static final Duration GIT_BOUND = Duration.ofMinutes(2);
-  private static final Duration BUILD_BOUND = Duration.ofMinutes(15);
+  private static final Duration BUILD_BOUND = Duration.ofMinutes(30);
   private static final Duration RUN_BOUND = Duration.ofMinutes(10);
-  private static final int ROUNDS = 5;
-  private static final int CHANNEL_ROUNDS = 3;
+
+  /** Rounds when none are chosen. */
+  public static final int DEFAULT_ROUNDS = 5;
+
+  /** How many times slower than the commit a p50 may be. */
+  private static final double MOST_RATIO = 1.15;
+
   private static final long POOL_BYTES = 1L << 30;
   private static final String TRACE = "mooncake-conversation";
   private static final int REQUESTS = 2000;
@@ -35,12 +40,14 @@ public final class Comparison {
 
   private final Path root;
   private final Path folder;
+  private final int rounds;
   private Process child;
   private boolean ended;
 
-  private Comparison(Path root, Path folder) {
+  private Comparison(Path root, Path folder, int rounds) {
     this.root = root;
     this.folder = folder;
+    this.rounds = rounds;
   }
 
   /**
@@ -48,10 +55,12 @@ public final class Comparison {
    *
    * @param root the source tree, with its script {@code orbitkv}
    * @param commit anything that git takes for one
+   * @param rounds how often each side runs
    * @throws IOException when the commit is unknown, can not be built, or a run fails
    */
-  public static BenchReport run(Path root, String commit) throws IOException {
-    Comparison comparison = new Comparison(root, Files.createTempDirectory("orbitkv-against-"));
+  public static BenchReport run(Path root, String commit, int rounds) throws IOException {
+    Comparison comparison =
+        new Comparison(root, Files.createTempDirectory("orbitkv-against-"), rounds);
     Thread hook = new Thread(comparison::end, "orbitkv-against-end"); // also when it is interrupted
     Runtime.getRuntime().addShutdownHook(hook);
     try {
@@ -101,7 +110,7 @@ public final class Comparison {
     List<BenchCase> cases = new ArrayList<>();
     cases.add(roundTrips(ours, theirs, label));
     cases.addAll(operations(ours, theirs, label));
-    return new BenchReport("against " + commit, Machine.describe(), quiet, cases);
+    return new BenchReport("against " + commit, Machine.describe(), quiet, cases, MOST_RATIO);
   }
 
   private String resolve(String commit) throws IOException {
@@ -115,8 +124,20 @@ public final class Comparison {
 
   private BenchCase roundTrips(List<String> ours, List<String> theirs, String label)
       throws IOException {
-    Rounds rounds = Rounds.run(0, CHANNEL_ROUNDS, () -> roundTrip(ours), () -> roundTrip(theirs));
-    return rounds.as(ROUND_TRIP, "ns", LOWER, label);
+    double[] mine = new double[rounds];
+    double[] others = new double[rounds];
+    for (int round = 0; round < rounds; round++) {
+      boolean first = (round & 1) == 0;
+      (first ? mine : others)[round] = roundTrip(first ? ours : theirs);
+      (first ? others : mine)[round] = roundTrip(first ? theirs : ours);
+    }
+    return medians(ROUND_TRIP, "ns", mine, others, label);
+  }
+
+  private static BenchCase medians(
+      String name, String unit, double[] mine, double[] others, String label) {
+    double other = Rounds.median(others);
+    return new BenchCase(name, unit, Rounds.median(mine), other, label, LOWER, mine.length);
   }
 
   private double roundTrip(List<String> side) throws IOException {
@@ -130,24 +151,16 @@ public final class Comparison {
 
   private List<BenchCase> operations(List<String> ours, List<String> theirs, String label)
       throws IOException {
-    double[][] mine = new double[OPERATIONS.size()][ROUNDS];
-    double[][] others = new double[OPERATIONS.size()][ROUNDS];
-    for (int round = 0; round < ROUNDS; round++) {
+    double[][] mine = new double[OPERATIONS.size()][rounds];
+    double[][] others = new double[OPERATIONS.size()][rounds];
+    for (int round = 0; round < rounds; round++) {
       boolean first = (round & 1) == 0;
       replay(first ? ours : theirs, first ? mine : others, round);
       replay(first ? theirs : ours, first ? others : mine, round);
     }
     List<BenchCase> cases = new ArrayList<>();
     for (int i = 0; i < OPERATIONS.size(); i++) {
-      cases.add(
-          new BenchCase(
-              OPERATIONS.get(i) + " p50",
-              "us",
-              Rounds.median(mine[i]),
-              Rounds.median(others[i]),
-              label,
-              LOWER,
-              ROUNDS));
+      cases.add(medians(OPERATIONS.get(i) + " p50", "us", mine[i], others[i], label));
     }
     return cases;
   }

@@ -30,6 +30,27 @@ class BenchReportTest {
   }
 
   @Test
+  void shouldNameTheCasesThatAreWorseThanDemanded() {
+    BenchCase met = new BenchCase("met", "ns", 114, 100.0, "C", BenchCase.Better.LOWER, 1);
+    BenchCase slow = new BenchCase("slow", "ns", 116, 100.0, "C", BenchCase.Better.LOWER, 1);
+    BenchCase rate = new BenchCase("rate", "1/s", 80, 100.0, "C", BenchCase.Better.HIGHER, 1);
+    BenchCase none = new BenchCase("none", "ns", 0, 0.0, "nothing", BenchCase.Better.LOWER, 1);
+    BenchCase alone = new BenchCase("alone", "ns", 1, null, "missing", BenchCase.Better.LOWER, 1);
+    BenchCase nan = new BenchCase("nan", "ns", Double.NaN, 1.0, "C", BenchCase.Better.LOWER, 1);
+    BenchReport report =
+        new BenchReport("a", "m", true, List.of(met, slow, rate, none, alone, nan), 1.15);
+
+    assertThat(report.missed()).containsExactly("slow", "rate", "alone", "nan");
+    JsonNode json = new JsonMapper().readTree(report.toJson());
+    assertThat(json.get("met").booleanValue()).isFalse();
+    assertThat(json.get("most_ratio").doubleValue()).isEqualTo(1.15);
+    assertThat(json.get("missed").size()).isEqualTo(4);
+    assertThat(report.toTable()).contains("missed by slow, rate, alone, nan");
+    assertThat(new BenchReport("a", "m", true, List.of(met), 1.15).missed()).isEmpty();
+    assertThat(new BenchReport("a", "m", true, List.of(slow)).missed()).isEmpty();
+  }
+
+  @Test
   void shouldInterleaveInAlternatingOrderAndTakeMedians() throws IOException {
     List<String> order = new ArrayList<>();
     double[] ours = {100, 5, 1, 9};

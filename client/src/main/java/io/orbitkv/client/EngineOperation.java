@@ -533,6 +533,9 @@ abstract sealed class EngineOperation permits PublishOperation, RestoreOperation
       } else {
         more = work.step();
         progressed(work, isLastPart());
+        if (more) {
+          pausePoint("copying");
+        }
         if (more && work.endsSoon()) {
           session.wakeManager(); // awake by the time it has the drained record to look at
         }

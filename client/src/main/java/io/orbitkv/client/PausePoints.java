@@ -9,8 +9,8 @@ import java.util.function.Consumer;
  *
  * <p>The points are {@code restore.} or {@code publish.} and one of {@code reserved} (before the
  * command is sent), {@code granted} (before the engine goes Active), {@code active} (before the
- * plan is read), {@code copied} (before Drained or PartDrained), {@code partDrained} (before the
- * Manager is told) and {@code drained}.
+ * plan is read), {@code copying} (between two steps of the copy), {@code copied} (before Drained or
+ * PartDrained), {@code partDrained} (before the Manager is told) and {@code drained}.
  */
 public final class PausePoints {
   private static final boolean ENABLED = Boolean.getBoolean("orbitkv.pausePoints");

@@ -33,7 +33,8 @@ final class SocketCalls {
   private static final int SOCK_STREAM = 1;
   private static final int SOCK_NONBLOCK = 0x800;
   private static final int SOCK_CLOEXEC = 0x80000;
-  private static final int SHUT_RDWR = 2;
+  static final int SHUT_RD = 0;
+  static final int SHUT_RDWR = 2;
   private static final int ADDRESS_BYTES = 110;
   private static final int ADDRESS_PATH_OFFSET = 2;
 
@@ -122,8 +123,8 @@ final class SocketCalls {
     return RECVMSG.call(fd, header, flags);
   }
 
-  static int shutdown(int fd) {
-    return (int) SHUTDOWN.call(fd, SHUT_RDWR);
+  static int shutdown(int fd, int directions) {
+    return (int) SHUTDOWN.call(fd, directions);
   }
 
   /** Reads a socket option that fills {@code value}. */

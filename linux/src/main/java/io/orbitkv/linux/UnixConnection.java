@@ -300,9 +300,22 @@ public final class UnixConnection implements AutoCloseable {
 
   /** Ends both directions and every wait in progress; nothing happens when it has ended before. */
   public void shutdown() {
+    shutdown(SocketCalls.SHUT_RDWR);
+  }
+
+  /**
+   * Takes nothing more from the other side, whose sends fail from now on: the kernel draws the line
+   * in one step. What had arrived before can still be received, then comes the end of the stream.
+   * Sending goes on.
+   */
+  public void shutdownInput() {
+    shutdown(SocketCalls.SHUT_RD);
+  }
+
+  private void shutdown(int directions) {
     if (fd.tryEnter()) {
       try {
-        SocketCalls.shutdown(fd.raw()); // fails with ENOTCONN only, harmlessly
+        SocketCalls.shutdown(fd.raw(), directions); // fails with ENOTCONN only, harmlessly
       } finally {
         fd.leave();
       }

@@ -165,7 +165,7 @@ public final class UnixListener implements AutoCloseable {
   public void close() {
     if (fd.tryEnter()) {
       fd.close();
-      SocketCalls.shutdown(fd.raw());
+      SocketCalls.shutdown(fd.raw(), SocketCalls.SHUT_RDWR);
       fd.leave();
     }
   }

@@ -6,6 +6,7 @@ import io.orbitkv.channel.Status;
 import io.orbitkv.linux.LinuxException;
 import io.orbitkv.linux.UnixConnection;
 import io.orbitkv.linux.UnixListener;
+import java.time.Duration;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Semaphore;
@@ -32,7 +33,7 @@ final class BootstrapServer implements AutoCloseable {
   private static final int SCARCE_FROM_SLOT = Protocol.MAX_SESSIONS * 3 / 4;
 
   private final LogLimiter limiter = new LogLimiter();
-  private final LogLimiter slotLimiter = new LogLimiter();
+  private final LogLimiter slotLimiter = new LogLimiter(Duration.ofMinutes(1));
   private final ThreadFactory threads;
   private final Thread acceptor;
   private volatile boolean closed;
@@ -238,15 +239,50 @@ final class BootstrapServer implements AutoCloseable {
     join(acceptor, JOIN_MS);
   }
 
-  /** Ends every connection and waits for the threads, at most ten seconds. */
+  /**
+   * Closes every connection to further frames, and waits until those that have arrived are
+   * answered, at most ten seconds; the log names the connections that are not done then.
+   *
+   * @return false when there are such
+   */
+  boolean answerArrived() {
+    connections.keySet().forEach(SessionConnection::latch);
+    long deadlineNs = System.nanoTime() + JOIN_MS * 1_000_000;
+    boolean all = true;
+    for (SessionConnection connection : connections.keySet()) {
+      if (!isAnswered(connection, Math.max(1, (deadlineNs - System.nanoTime()) / 1_000_000))) {
+        all = false;
+        LOG.warn(
+            "connection is cut off inside an answer: waited ms={}, {}", JOIN_MS, connection.name());
+      }
+    }
+    return all;
+  }
+
+  private static boolean isAnswered(SessionConnection connection, long timeoutMs) {
+    try {
+      return connection.awaitAnswered(timeoutMs);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      return false;
+    }
+  }
+
+  /**
+   * Ends every connection and waits for the threads, at most ten seconds; the log names those that
+   * have not ended then.
+   */
   @Override
   public void close() {
     closeListener();
     connections.keySet().forEach(SessionConnection::hangUp);
     long deadlineNs = System.nanoTime() + JOIN_MS * 1_000_000;
-    for (Entry entry : connections.values()) {
+    connections.forEach((connection, entry) -> {
       join(entry.thread, Math.max(1, (deadlineNs - System.nanoTime()) / 1_000_000));
-    }
+      if (entry.thread.isAlive() && entry.thread != Thread.currentThread()) {
+        LOG.warn("connection does not end: waited ms={}, {}", JOIN_MS, connection.name());
+      }
+    });
   }
 
   /** Most connections at a time, with a session or without. */

@@ -458,7 +458,11 @@ final class ControlAgent implements CoreOutput, AutoCloseable {
   private void end(ControlledSession session, SessionEnd reason, String detail) {
     if (session.open) {
       counters.sessionEnded(reason); // first, so that who sees the end sees the count
-      session.close(signaller);
+      if (reason == SessionEnd.STOPPING) {
+        session.closeLatched(signaller);
+      } else {
+        session.close(signaller);
+      }
       logEnd(session, reason, detail);
     }
     try {

@@ -38,20 +38,23 @@ final class ControlledSession {
   boolean settling; // the core has settled it; the next flush lets it go
   private final AtomicBoolean claimed = new AtomicBoolean();
   private final Runnable hangUp;
+  private final Runnable latch;
 
   /**
    * Takes over a session's memory.
    *
    * @param name client and process, for the log
    * @param hangUp ends the session's socket
+   * @param latch lets the socket end when the frames that have arrived are answered
    */
-  ControlledSession(SessionMemory memory, String name, Runnable hangUp) {
+  ControlledSession(SessionMemory memory, String name, Runnable hangUp, Runnable latch) {
     this.slot = memory.slot();
     this.memory = memory;
     this.table = memory.table();
     this.channel = memory.channel();
     this.name = name;
     this.hangUp = hangUp;
+    this.latch = latch;
     this.query =
         new RingPair(channel, ChannelDescriptor.QUERY_REQUESTS, ChannelDescriptor.QUERY_REPLIES);
     this.publish =
@@ -77,6 +80,15 @@ final class ControlledSession {
 
   /** Takes no more commands, says so in the channel, and ends the socket. */
   void close(Signaller signaller) {
+    close(signaller, hangUp);
+  }
+
+  /** As {@link #close}, but frames that have arrived are still answered. */
+  void closeLatched(Signaller signaller) {
+    close(signaller, latch);
+  }
+
+  private void close(Signaller signaller, Runnable endSocket) {
     if (open) {
       open = false;
       Memory.putIntVolatile(
@@ -85,7 +97,7 @@ final class ControlledSession {
         signaller.signal(memory.restoreWake());
         signaller.signal(memory.publishWake());
       } finally {
-        hangUp.run();
+        endSocket.run();
       }
     }
   }

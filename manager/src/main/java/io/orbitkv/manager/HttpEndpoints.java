@@ -10,17 +10,37 @@ import java.util.concurrent.Executors;
 
 /**
  * Read-only HTTP: {@code /health}, {@code /ready}, {@code /metrics} and {@code /instances}.
- * Liveness answers from the start on, the others once {@link #serve} has been called.
+ * Liveness answers from the start on, the others once {@link #serve} has been called. Connections
+ * are bounded in number, and each request in time.
  */
 final class HttpEndpoints implements AutoCloseable {
   private static final String TEXT = "text/plain; charset=utf-8";
   private static final String JSON = "application/json";
   private static final int BACKLOG = 64;
 
+  /** Most connections at a time; further ones are closed at once. */
+  static final int MAX_CONNECTIONS = 64;
+
+  private static final int MAX_SECONDS = 10;
+  private static final int NO_BODY = -1;
+
+  static { // read once, when the server's classes are loaded; what the operator chose stands
+    limit("jdk.httpserver.maxConnections", MAX_CONNECTIONS);
+    limit("sun.net.httpserver.idleInterval", MAX_SECONDS); // of a connection without a request
+    limit("sun.net.httpserver.maxReqTime", MAX_SECONDS); // of a request, to its last byte
+    limit("sun.net.httpserver.maxRspTime", MAX_SECONDS); // of an answer that nobody reads
+  }
+
   private final HttpServer server;
   private final ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor();
 
   private volatile MetricsText metrics;
+
+  private static void limit(String property, int value) {
+    if (System.getProperty(property) == null) {
+      System.setProperty(property, Integer.toString(value));
+    }
+  }
 
   private HttpEndpoints(HttpServer server) {
     this.server = server;
@@ -104,6 +124,10 @@ final class HttpEndpoints implements AutoCloseable {
   private static void send(HttpExchange exchange, Answer answer) throws IOException {
     exchange.getResponseHeaders().set("Content-Type", answer.type());
     byte[] body = answer.body().getBytes(StandardCharsets.UTF_8);
+    if (exchange.getRequestMethod().equals("HEAD")) {
+      exchange.sendResponseHeaders(answer.status(), NO_BODY);
+      return;
+    }
     exchange.sendResponseHeaders(answer.status(), body.length);
     exchange.getResponseBody().write(body);
   }

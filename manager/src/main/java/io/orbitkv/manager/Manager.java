@@ -94,7 +94,7 @@ public final class Manager implements AutoCloseable {
 
   private void open() {
     checkMemory();
-    claim = SocketClaim.take(config.socket());
+    claim = SocketClaim.take(config.socket(), peerRule.directoryMode());
     long[] arenas = CoreConfig.arenas(config.poolBytes(), config.poolShards());
     pool = PoolArenas.create(arenas, config.hugePages(), cpus);
     var _ = pool.ready().whenComplete((_, failure) -> logReady(failure));
@@ -339,8 +339,9 @@ public final class Manager implements AutoCloseable {
   }
 
   /**
-   * Stops: closes admission, waits for operations in progress, tells every engine, and releases
-   * all. Idempotent; a second caller waits for the first.
+   * Stops, each step bounded: closes admission, waits for operations in progress, tells every
+   * engine, answers the frames that have arrived, writes to SSD, and releases all. Idempotent; a
+   * second caller waits for the first.
    *
    * @param drain most time for operations in progress
    * @return false when operations were still in progress then; the log names them
@@ -359,6 +360,7 @@ public final class Manager implements AutoCloseable {
         logLeft(status.snapshot(), drain);
       }
       Waits.answer(control.endSessions());
+      drained &= server.answerArrived();
       flushSsd(drain);
     } catch (RuntimeException e) { // whatever it is, all else must be released
       LOG.error("stop is incomplete", e);

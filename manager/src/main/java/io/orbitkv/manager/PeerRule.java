@@ -2,6 +2,8 @@ package io.orbitkv.manager;
 
 import io.orbitkv.channel.ProtocolException;
 import io.orbitkv.channel.Status;
+import java.nio.file.attribute.PosixFilePermission;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.util.Set;
 import java.util.TreeSet;
 
@@ -14,6 +16,8 @@ import java.util.TreeSet;
 record PeerRule(int ownUid, Set<Integer> allowedUids) {
   private static final int OWNER_ONLY = 0600;
   private static final int EVERYONE = 0666;
+  private static final String OWNER_ENTERS = "rwx------";
+  private static final String EVERYONE_ENTERS = "rwx--x--x";
 
   /** Copies the set. */
   PeerRule {
@@ -39,6 +43,14 @@ record PeerRule(int ownUid, Set<Integer> allowedUids) {
                   ? "the Manager's own uid only"
                   : "allowed uids " + new TreeSet<>(allowedUids)));
     }
+  }
+
+  /**
+   * Mode of a directory that is made for the socket: users of the list must get to the socket, and
+   * nobody else needs to see what is there.
+   */
+  Set<PosixFilePermission> directoryMode() {
+    return PosixFilePermissions.fromString(allowedUids.isEmpty() ? OWNER_ENTERS : EVERYONE_ENTERS);
   }
 
   /** Mode of the socket file. */

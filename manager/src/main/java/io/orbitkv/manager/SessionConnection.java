@@ -41,6 +41,8 @@ import java.security.SecureRandom;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -69,7 +71,9 @@ final class SessionConnection implements Runnable {
   private final byte[] token = new byte[TOKEN_BYTES];
   private Ucred peer;
   private PidFd pidFd;
-  private String name = "client not known";
+  private volatile boolean latched;
+  private final CountDownLatch answered = new CountDownLatch(1);
+  private volatile String name = "client not known";
   private ControlledSession session;
   private boolean mayPublish;
   private boolean exitIsEvidence;
@@ -113,6 +117,7 @@ final class SessionConnection implements Runnable {
         fail(Status.INTERNAL, "fault inside the Manager; its log has the cause");
       }
     } finally {
+      answered.countDown();
       connection.close();
       if (pidFd != null) {
         pidFd.close();
@@ -123,6 +128,25 @@ final class SessionConnection implements Runnable {
   /** Ends the connection from another thread. */
   void hangUp() {
     connection.shutdown();
+  }
+
+  /**
+   * Ends the connection once the frames that have arrived whole are answered; a frame of which a
+   * part has arrived is dropped. From another thread.
+   */
+  void latch() {
+    latched = true;
+    connection.shutdownInput();
+  }
+
+  /** Waits until no more frame will be answered; false when the time has passed. */
+  boolean awaitAnswered(long timeoutMs) throws InterruptedException {
+    return answered.await(timeoutMs, TimeUnit.MILLISECONDS);
+  }
+
+  /** Client and process, as far as they are known. */
+  String name() {
+    return name;
   }
 
   private void fail(Status status, String message) {
@@ -337,7 +361,7 @@ final class SessionConnection implements Runnable {
   }
 
   private void open(SessionMemory memory, String instance) {
-    session = new ControlledSession(memory, name, this::hangUp);
+    session = new ControlledSession(memory, name, this::hangUp, this::latch);
     CompletableFuture<Void> opened =
         server.control().open(session, instance, peer.pid(), mayPublish);
     try {
@@ -377,7 +401,7 @@ final class SessionConnection implements Runnable {
   private SessionEnd serve(int idleMs) {
     int[] watched = {connection.fd(), pidFd == null ? -1 : pidFd.fd()};
     int quietMs = 0;
-    while (quietMs < idleMs && !isSettled()) {
+    while (quietMs < idleMs && (latched || !isSettled())) {
       int ready = Poll.poll(watched, Poll.IN, LOOK_MS);
       if ((ready & 1) != 0) {
         quietMs = 0;
@@ -596,6 +620,10 @@ final class SessionConnection implements Runnable {
       if (gone || (pidFd != null && pidFd.hasExited())) {
         return;
       }
+      if (latched) { // the drain of the stop is over: it would not be done in time
+        throw new ProtocolException(
+            Status.STOPPING, "the Manager stops while operations of the registration go on");
+      }
     }
     Waits.answer(done);
     server.states().remove(session.slot, unregister.getRegistrationId());
@@ -673,6 +701,7 @@ final class SessionConnection implements Runnable {
 
   /** Ends the session and waits until nothing of it is left: settled, or the Manager's own end. */
   private void endSession(SessionEnd reason) {
+    answered.countDown();
     server.states().removeAll(session.slot);
     var _ = server.control().lose(session, reason);
     connection.close();

@@ -9,7 +9,9 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermission;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.util.Set;
 
 /**
  * The right to listen at a socket path: a lock beside it, held for the Manager's life. Only the
@@ -33,10 +35,11 @@ final class SocketClaim implements AutoCloseable {
   /**
    * Claims a path: afterwards nothing exists there.
    *
+   * @param directoryMode of its directory, when that has to be made
    * @throws ManagerException saying who holds it or what stands there; nothing is left then
    */
-  static SocketClaim take(Path socket) {
-    Path created = createDirectory(socket.getParent());
+  static SocketClaim take(Path socket, Set<PosixFilePermission> directoryMode) {
+    Path created = createDirectory(socket.getParent(), directoryMode);
     LockFile lock = null;
     try {
       lock = lock(socket);
@@ -51,16 +54,16 @@ final class SocketClaim implements AutoCloseable {
     }
   }
 
-  private static Path createDirectory(Path directory) {
+  private static Path createDirectory(Path directory, Set<PosixFilePermission> mode) {
     try {
       if (Files.isDirectory(directory)) {
         checkOwner(directory);
         return null;
       }
       Files.createDirectories(directory.getParent());
-      return Files.createDirectory(
-          directory,
-          PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
+      Files.createDirectory(directory, PosixFilePermissions.asFileAttribute(mode));
+      Files.setPosixFilePermissions(directory, mode); // gives back what the umask took
+      return directory;
     } catch (IOException e) {
       throw new ManagerException(
           "directory of the socket can not be created: path=" + directory + ": " + e, e);

@@ -154,6 +154,11 @@ final class RawEngine implements AutoCloseable {
   void finish(int slot) {
     awaitState(slot, GrantState.GRANTED);
     move(slot, GrantState.ACTIVE);
+    finishActive(slot);
+  }
+
+  /** Goes from Active to the end of a publish of one block. */
+  void finishActive(int slot) {
     table.setEngineResult(slot, Status.OK, 1, 1, 4096);
     move(slot, GrantState.DRAINED);
     table.markDirty(slot);

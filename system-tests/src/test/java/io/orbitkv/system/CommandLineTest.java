@@ -222,6 +222,17 @@ class CommandLineTest {
     assertClean(result);
   }
 
+  @Tag("long")
+  @Test
+  void shouldNotGrowUnderLoadOnEverySession() throws Exception {
+    Path json = directory.resolve("soak.json");
+    Ended ended = run("bench", "soak", "--seconds", "60", "--json", json.toString());
+    assertThat(ended.code()).as(ended.out() + ended.err()).isZero();
+    JsonNode report = new JsonMapper().readTree(Files.readString(json));
+    assertThat(report.get("met").asBoolean()).isTrue();
+    assertThat(report.get("cases").size()).isEqualTo(11);
+  }
+
   private JsonNode replay(int poolMiB, String trace, int blockBytes, int limit) throws Exception {
     Path json = directory.resolve("result.json");
     try (TestManager manager = TestManager.start(poolMiB)) {

@@ -5,6 +5,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.orbitkv.testsupport.ProcFs;
 import io.orbitkv.testsupport.TestEngine;
 import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -60,6 +65,62 @@ class ManagerRestartTest {
       }
       engine.stop();
       manager.awaitBaseline(0);
+    }
+  }
+
+  @Test
+  void shouldComeBackToEveryManagerUnderLoad() throws IOException {
+    restartUnderLoad(4);
+  }
+
+  @Tag("long")
+  @Test
+  void shouldComeBackToTwentyManagersUnderLoad() throws IOException {
+    restartUnderLoad(20);
+  }
+
+  /** Four engines go on publishing, looking up and restoring while Managers come and go. */
+  private static void restartUnderLoad(int restarts) throws IOException {
+    List<TestEngine> engines = new ArrayList<>();
+    try (TestManager manager = TestManager.start()) {
+      try {
+        for (int i = 0; i < 4; i++) {
+          engines.add(TestEngine.startReconnecting(manager.socket(), "engine-" + i));
+          assertThat(engines.get(i).ask("background churn " + 1000 * i + " 32"))
+              .isEqualTo("started");
+        }
+        for (int round = 0; round < restarts; round++) {
+          engines.forEach(ManagerRestartTest::awaitHit);
+          if (round % 2 == 0) {
+            manager.terminate();
+          } else {
+            manager.kill();
+          }
+          engines.forEach(engine -> engine.awaitState(LOST));
+          manager.startAgain();
+        }
+        for (TestEngine engine : engines) {
+          awaitHit(engine);
+          assertThat(engine.ask("state")).startsWith(BACK + restarts + " ");
+          engine.ask("enough");
+          assertThat(engine.ask("result")).endsWith(" wrong=0 unexpected=[]");
+          engine.stop();
+        }
+        manager.awaitBaseline(0);
+        assertThat(ProcFs.maps(manager.pid(), "memfd:orbitkv")).hasSize(1);
+      } finally {
+        engines.forEach(TestEngine::close);
+      }
+    }
+  }
+
+  /** Waits until the engine has restored once more, whole and right. */
+  private static void awaitHit(TestEngine engine) {
+    String before = engine.ask("hits");
+    long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
+    while (engine.ask("hits").equals(before)) {
+      assertThat(System.nanoTime()).as("bound for a hit").isLessThan(deadline);
+      LockSupport.parkNanos(5_000_000);
     }
   }
 

@@ -6,6 +6,7 @@ import io.orbitkv.client.OrbitKvException;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
@@ -32,6 +33,13 @@ final class TestManager implements AutoCloseable {
 
   static TestManager start(long poolMiB, String... flags) throws IOException {
     return new TestManager(ManagerProcess.start(program(), poolMiB << 20, flags));
+  }
+
+  /** As {@link #start()}, run by another program. */
+  static TestManager startBy(List<String> runner) throws IOException {
+    List<String> line = new ArrayList<>(runner);
+    line.addAll(program());
+    return new TestManager(ManagerProcess.start(line, POOL_BYTES));
   }
 
   /** How to run the command line. */

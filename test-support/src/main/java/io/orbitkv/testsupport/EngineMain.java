@@ -8,6 +8,7 @@ import io.orbitkv.client.Lease;
 import io.orbitkv.client.LookupRequestSpec;
 import io.orbitkv.client.LookupResult;
 import io.orbitkv.client.OrbitKvException;
+import io.orbitkv.client.OrbitKvTimeoutException;
 import io.orbitkv.client.PausePoints;
 import io.orbitkv.client.PublishItem;
 import io.orbitkv.client.PublishResult;
@@ -31,6 +32,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
+import java.util.regex.Pattern;
 
 /**
  * An engine that obeys lines on standard input and answers each with one line. Commands:
@@ -45,10 +47,15 @@ import java.util.concurrent.CountDownLatch;
  * result                what the background command answered
  * fork                  pid=P              a forked child of this process that does nothing
  * ping                  pong
+ * churn FIRST COUNT     rounds=R hits=H wrong=W unexpected=U    publishes, looks up and restores until
+ *                       "enough"; run it by "background"
+ * hits                  hits=H           of the churn so far
+ * enough                ending
  * state                 connected=B reconnects=N generation=G
  * </pre>
  *
- * A failure is answered with {@code error=STATUS message}.
+ * A failure is answered with {@code error=STATUS message}, a call that reached its bound with
+ * {@code error=TIMEOUT message}.
  */
 public final class EngineMain {
   /** Bytes of a block of a usual engine. */
@@ -75,9 +82,16 @@ public final class EngineMain {
   private long leaseFirst;
   private Thread background;
   private volatile String backgroundAnswer;
+  private volatile boolean enough;
+  private volatile int churned;
 
   private EngineMain(
-      Path socket, String instance, boolean reconnects, int blockBytes, int pageCount) {
+      Path socket,
+      String instance,
+      boolean reconnects,
+      int blockBytes,
+      int pageCount,
+      Duration timeout) {
     this.blockBytes = blockBytes;
     pages = Arena.global().allocate((long) pageCount * blockBytes, 4096);
     ClientConfig config =
@@ -85,7 +99,7 @@ public final class EngineMain {
             .withSocket(socket)
             .withInstanceId(instance)
             .withClientName("test engine")
-            .withTimeout(Duration.ofSeconds(5));
+            .withTimeout(timeout);
     RegistrationSpec spec =
         new RegistrationSpec(
             state(), List.of(GroupSpec.contiguous(pages, blockBytes, pageCount)), false);
@@ -111,7 +125,7 @@ public final class EngineMain {
 
   /**
    * Runs until its input ends. Arguments: socket, instance, whether it connects again, bytes of a
-   * block, pages.
+   * block, pages, bound of a call in ms.
    */
   public static void main(String[] args) throws IOException {
     EngineMain engine =
@@ -120,7 +134,8 @@ public final class EngineMain {
             args[1],
             Boolean.parseBoolean(args[2]),
             Integer.parseInt(args[3]),
-            Integer.parseInt(args[4]));
+            Integer.parseInt(args[4]),
+            Duration.ofMillis(Long.parseLong(args[5])));
     engine.out.println("ready");
     BufferedReader in =
         new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
@@ -146,6 +161,8 @@ public final class EngineMain {
   private String answer(String line) {
     try {
       return execute(line.split(" "));
+    } catch (OrbitKvTimeoutException e) {
+      return "error=TIMEOUT " + e.getMessage();
     } catch (OrbitKvException e) {
       return "error=" + e.status() + " " + e.getMessage();
     } catch (RuntimeException e) {
@@ -176,6 +193,12 @@ public final class EngineMain {
         yield "pong";
       }
       case "state" -> cache.state();
+      case "churn" -> churn(Long.parseLong(words[1]), Integer.parseInt(words[2]));
+      case "hits" -> "hits=" + churned;
+      case "enough" -> {
+        enough = true;
+        yield "ending";
+      }
       default -> throw new IllegalArgumentException("unknown command " + words[0]);
     };
   }
@@ -246,6 +269,15 @@ public final class EngineMain {
     return numbers;
   }
 
+  /** Pages in falling order, so that a copy of neighbours has steps as well. */
+  private static int[] fallingNumbers(int count) {
+    int[] numbers = new int[count];
+    for (int i = 0; i < count; i++) {
+      numbers[i] = count - 1 - i;
+    }
+    return numbers;
+  }
+
   private String publish(long first, int count) {
     for (int i = 0; i < count; i++) {
       fill(i, first + i);
@@ -270,7 +302,8 @@ public final class EngineMain {
   private String restore() {
     int count = lease.blocks();
     pages.asSlice(0, (long) count * blockBytes).fill((byte) 0x5a);
-    RestoreHandle handle = cache.restore(RestoreItem.of(lease, pageNumbers(count)));
+    int[] targets = fallingNumbers(count);
+    RestoreHandle handle = cache.restore(RestoreItem.of(lease, targets));
     RestoreResult result = handle.await(BOUND);
     if (result == null) {
       return "error=PENDING after " + BOUND;
@@ -280,10 +313,39 @@ public final class EngineMain {
     for (int i = 0; i < count; i++) {
       if (!result.notDelivered().get(i)) {
         delivered++;
-        wrong += wrongWords(i, leaseFirst + i);
+        wrong += wrongWords(targets[i], leaseFirst + i);
       }
     }
     return "delivered=%d wrong=%d status=%s".formatted(delivered, wrong, result.status());
+  }
+
+  /** Goes on whatever becomes of the Manager; failures that are typed for that are no surprise. */
+  private String churn(long first, int count) {
+    Pattern typed = Pattern.compile(".*status=(OK|SESSION_ENDED|CANCELLED|STOPPING|LEASE_ENDED)");
+    Pattern failed =
+        Pattern.compile("error=(NOT_READY|SESSION_ENDED|EPOCH_MISMATCH|STOPPING) .*|found=\\d+");
+    String restored = "delivered=%d wrong=0 status=OK".formatted(count);
+    int rounds = 0;
+    int hits = 0;
+    int wrong = 0;
+    List<String> unexpected = new ArrayList<>();
+    for (; !enough; rounds++) {
+      for (String line :
+          List.of("publish " + first + " " + count, "lookup " + first + " " + count)) {
+        String said = answer(line);
+        if (!typed.matcher(said).matches() && !failed.matcher(said).matches()) {
+          unexpected.add(said);
+        }
+      }
+      String said = lease == null ? "" : answer("restore");
+      hits += said.equals(restored) ? 1 : 0;
+      wrong += said.startsWith("delivered") && !said.contains(" wrong=0 ") ? 1 : 0;
+      if (!said.isEmpty() && !typed.matcher(said).matches() && !failed.matcher(said).matches()) {
+        unexpected.add(said);
+      }
+      churned = hits;
+    }
+    return "rounds=%d hits=%d wrong=%d unexpected=%s".formatted(rounds, hits, wrong, unexpected);
   }
 
   /**

@@ -17,6 +17,21 @@ public final class ProcFs {
     }
   }
 
+  /** Number of open sockets. */
+  public static long openSockets(long pid) throws IOException {
+    try (Stream<Path> files = Files.list(Path.of("/proc/" + pid + "/fd"))) {
+      return files.filter(ProcFs::isSocket).count();
+    }
+  }
+
+  private static boolean isSocket(Path fd) {
+    try {
+      return Files.readSymbolicLink(fd).toString().startsWith("socket:");
+    } catch (IOException e) {
+      return false; // closed since
+    }
+  }
+
   /** Number of open file descriptors. */
   public static long openFiles(long pid) throws IOException {
     try (Stream<Path> files = Files.list(Path.of("/proc/" + pid + "/fd"))) {

@@ -7,6 +7,8 @@ import java.io.PrintWriter;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
@@ -16,6 +18,7 @@ import java.util.concurrent.locks.LockSupport;
 /** An {@link EngineMain} in a process of its own. Belongs to one thread. */
 public final class TestEngine implements AutoCloseable {
   private static final long BOUND_SECONDS = 60;
+  private static final Duration CALL_BOUND = Duration.ofSeconds(5);
 
   private final Process process;
   private final PrintWriter in;
@@ -31,40 +34,74 @@ public final class TestEngine implements AutoCloseable {
 
   /** Starts an engine of the instance and waits until it has registered. */
   public static TestEngine start(Path socket, String instance) throws IOException {
-    return start(socket, instance, false, EngineMain.BLOCK_BYTES, EngineMain.PAGES);
+    return start(socket, instance, false, EngineMain.BLOCK_BYTES, EngineMain.PAGES, CALL_BOUND);
+  }
+
+  /** As {@link #start(Path, String)}, with another bound of its calls. */
+  public static TestEngine start(Path socket, String instance, Duration callBound)
+      throws IOException {
+    return start(socket, instance, false, EngineMain.BLOCK_BYTES, EngineMain.PAGES, callBound);
   }
 
   /** Starts an engine that goes on without a Manager, and waits until it takes commands. */
   public static TestEngine startReconnecting(Path socket, String instance) throws IOException {
-    return start(socket, instance, true, EngineMain.BLOCK_BYTES, EngineMain.PAGES);
+    return start(socket, instance, true, EngineMain.BLOCK_BYTES, EngineMain.PAGES, CALL_BOUND);
   }
 
   /** Starts an engine with 70,000 pages of 512 bytes, and waits until it has registered. */
   public static TestEngine startWithManyPages(Path socket, String instance) throws IOException {
-    return start(socket, instance, false, EngineMain.SMALL_BLOCK_BYTES, EngineMain.MANY_PAGES);
+    return start(
+        socket, instance, false, EngineMain.SMALL_BLOCK_BYTES, EngineMain.MANY_PAGES, CALL_BOUND);
   }
 
   private static TestEngine start(
-      Path socket, String instance, boolean reconnects, int blockBytes, int pages)
+      Path socket,
+      String instance,
+      boolean reconnects,
+      int blockBytes,
+      int pages,
+      Duration callBound)
       throws IOException {
+    return start(List.of(), program(socket, instance, reconnects, blockBytes, pages, callBound));
+  }
+
+  /** As {@link #start(Path, String)}, run by another program. */
+  public static TestEngine startBy(List<String> runner, Path socket, String instance)
+      throws IOException {
+    return start(
+        runner,
+        program(socket, instance, false, EngineMain.BLOCK_BYTES, EngineMain.PAGES, CALL_BOUND));
+  }
+
+  private static List<String> program(
+      Path socket,
+      String instance,
+      boolean reconnects,
+      int blockBytes,
+      int pages,
+      Duration callBound) {
+    return List.of(
+        Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+        "-XX:+UseSerialGC",
+        "-Xmx256m",
+        "--enable-native-access=ALL-UNNAMED",
+        "-Dorbitkv.pausePoints=true",
+        "-cp",
+        System.getProperty("java.class.path"),
+        EngineMain.class.getName(),
+        socket.toString(),
+        instance,
+        Boolean.toString(reconnects),
+        Integer.toString(blockBytes),
+        Integer.toString(pages),
+        Long.toString(callBound.toMillis()));
+  }
+
+  private static TestEngine start(List<String> runner, List<String> program) throws IOException {
+    List<String> line = new ArrayList<>(runner);
+    line.addAll(program);
     Process process =
-        new ProcessBuilder(
-                List.of(
-                    Path.of(System.getProperty("java.home"), "bin", "java").toString(),
-                    "-XX:+UseSerialGC",
-                    "-Xmx256m",
-                    "--enable-native-access=ALL-UNNAMED",
-                    "-Dorbitkv.pausePoints=true",
-                    "-cp",
-                    System.getProperty("java.class.path"),
-                    EngineMain.class.getName(),
-                    socket.toString(),
-                    instance,
-                    Boolean.toString(reconnects),
-                    Integer.toString(blockBytes),
-                    Integer.toString(pages)))
-            .redirectError(ProcessBuilder.Redirect.INHERIT)
-            .start();
+        new ProcessBuilder(line).redirectError(ProcessBuilder.Redirect.INHERIT).start();
     TestEngine engine = new TestEngine(process);
     engine.expect("ready");
     return engine;
@@ -141,6 +178,11 @@ public final class TestEngine implements AutoCloseable {
   public String finishHeld() {
     ask("resume");
     return ask("result");
+  }
+
+  /** Sends a command whose answer {@link #next} returns. */
+  public void tell(String command) {
+    in.println(command);
   }
 
   /** Process id. */

@@ -67,6 +67,16 @@ public final class Replay {
     return result(before, after, seconds, cpu);
   }
 
+  /** Bytes that were compared so far. */
+  long verifiedBytes() {
+    return verifiedBytes;
+  }
+
+  /** Bytes that were not what they must be so far. */
+  long wrongBytes() {
+    return wrongBytes;
+  }
+
   private int pages() {
     long most = Math.min(MAX_PAGE_BYTES / options.blockBytes(), Protocol.MAX_HASHES / 4);
     return Math.toIntExact(Math.clamp(trace.longest(), 1, Math.max(1, most)));
@@ -88,7 +98,8 @@ public final class Replay {
     }
   }
 
-  private void play(Engine engine, long[] ids) {
+  /** Plays one request by an engine that holds its pages. */
+  void play(Engine engine, long[] ids) {
     BlockHashes hashes = content.hashes(ids);
     lookupBlocks += ids.length;
     int hit = restorePrefix(engine, ids, hashes);

@@ -7,6 +7,7 @@ import java.io.InputStream;
 import java.io.InputStreamReader;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
+import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -43,7 +44,7 @@ public record Trace(String name, List<long[]> requests) {
    * @throws TraceException naming file, line and rule when it cannot be read
    */
   public static Trace open(String nameOrFile) {
-    Path file = Path.of(nameOrFile);
+    Path file = path(nameOrFile);
     String shipped = nameOrFile.replaceFirst("\\.jsonl$", "");
     boolean isShipped = SHIPPED.contains(shipped) && !Files.exists(file);
     try (InputStream in =
@@ -52,15 +53,27 @@ public record Trace(String name, List<long[]> requests) {
             : Files.newInputStream(file)) {
       return read(isShipped ? shipped : nameOrFile, in);
     } catch (IOException e) {
-      throw new TraceException(
-          "trace "
-              + nameOrFile
-              + " cannot be read ("
-              + e.getClass().getSimpleName()
-              + "); it must be a file or one of "
-              + String.join(", ", SHIPPED.stream().sorted().toList()),
-          e);
+      throw unreadable(nameOrFile, e);
     }
+  }
+
+  private static Path path(String nameOrFile) {
+    try {
+      return Path.of(nameOrFile);
+    } catch (InvalidPathException e) {
+      throw unreadable(nameOrFile, e);
+    }
+  }
+
+  private static TraceException unreadable(String nameOrFile, Exception cause) {
+    return new TraceException(
+        "trace "
+            + nameOrFile
+            + " cannot be read ("
+            + cause.getClass().getSimpleName()
+            + "); it must be a file or one of "
+            + String.join(", ", SHIPPED.stream().sorted().toList()),
+        cause);
   }
 
   static Trace read(String name, InputStream in) throws IOException {

@@ -1,0 +1,290 @@
+package io.orbitkv.system;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.orbitkv.client.AdminClient;
+import io.orbitkv.client.OrbitKvTimeoutException;
+import io.orbitkv.testsupport.ProcFs;
+import io.orbitkv.testsupport.StoppedProcess;
+import io.orbitkv.testsupport.TestEngine;
+import java.io.IOException;
+import java.time.Duration;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/**
+ * Manager, engine and copy thread stand still at named points, the processes by SIGSTOP: every call
+ * returns within its bound, nothing that was granted is reused meanwhile, and all go on afterwards.
+ */
+class ProcessStopTest {
+  /** So many that a restore has more than one step. */
+  private static final int BLOCKS = 256;
+
+  /** First block of what is published while another is held. */
+  private static final int NEW = 1000;
+
+  private static final Duration CALL = Duration.ofSeconds(2);
+
+  /** Most time for a call: its own bound, and what a busy machine adds. */
+  private static final Duration MOST = CALL.multipliedBy(6);
+
+  private static final String STORED = "stored=256 held=0 refused=0 status=OK";
+  private static final String DELIVERED = "delivered=256 wrong=0 status=OK";
+
+  private static String command(String point) {
+    return point.startsWith("restore") ? "restore" : "publish " + NEW + " " + BLOCKS;
+  }
+
+  private static String whole(String point) {
+    return point.startsWith("restore") ? DELIVERED : STORED;
+  }
+
+  /** As {@link #whole}; what was not claimed within its bound has never begun, and says so. */
+  private static String wholeOrUnclaimed(String point) {
+    return whole(point) + (point.endsWith("reserved") ? "|.*CANCELLED.*" : "");
+  }
+
+  /** Publishes blocks, leases them, and holds the engine's next operation at a point. */
+  private static void holdAt(TestEngine engine, TestEngine witness, String point) {
+    assertThat(witness.ask("publish 0 " + BLOCKS)).isEqualTo(STORED);
+    assertThat(engine.ask("lookup 0 " + BLOCKS)).isEqualTo("found=" + BLOCKS);
+    engine.holdAt(point, command(point));
+  }
+
+  /** The bytes of a run of blocks, or that none of it is there. */
+  private static void assertRight(TestEngine witness, int first, boolean mustBeThere) {
+    String found = witness.ask("lookup " + first + " " + BLOCKS);
+    if (mustBeThere || !found.equals("found=0")) {
+      int count = Integer.parseInt(found.substring("found=".length()));
+      assertThat(count).isEqualTo(mustBeThere ? BLOCKS : count);
+      assertThat(witness.ask("restore")).isEqualTo("delivered=" + count + " wrong=0 status=OK");
+    }
+  }
+
+  /** Publishes five times the pool, so that every range that may be reused is. */
+  private static void pressForMemory(TestEngine witness) {
+    for (int first = 100_000; first < 105_120; first += 512) {
+      assertThat(witness.ask("publish " + first + " 512"))
+          .matches("stored=\\d+ held=0 refused=\\d+ status=(OK|POOL_FULL)");
+    }
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "restore.reserved, .*status=CANCELLED",
+    "restore.granted, delivered=256 wrong=0 status=OK",
+    "restore.active, delivered=256 wrong=0 status=OK",
+    "restore.copying, delivered=256 wrong=0 status=OK",
+    "restore.copied, delivered=256 wrong=0 status=OK",
+    "restore.drained, delivered=256 wrong=0 status=OK"
+  })
+  void shouldEndARestoreOnItsOwnWhileTheManagerIsStopped(String point, String outcome)
+      throws IOException {
+    try (TestManager manager = TestManager.start();
+        TestEngine witness = TestEngine.start(manager.socket(), "witness");
+        TestEngine engine = TestEngine.start(manager.socket(), "engine", CALL)) {
+      holdAt(engine, witness, point);
+      try (StoppedProcess _ = StoppedProcess.stop(manager.pid())) {
+        long began = System.nanoTime();
+        assertThat(engine.finishHeld()).matches(outcome);
+        assertThat(Duration.ofNanos(System.nanoTime() - began)).isLessThan(MOST);
+      }
+      assertGoesOn(manager, engine, witness);
+    }
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "publish.reserved, .*status=CANCELLED",
+    "publish.granted, stored=256 held=0 refused=0 status=OK",
+    "publish.active, stored=256 held=0 refused=0 status=OK",
+    "publish.copying, stored=256 held=0 refused=0 status=OK",
+    "publish.copied, stored=256 held=0 refused=0 status=OK",
+    "publish.drained, stored=256 held=0 refused=0 status=OK"
+  })
+  void shouldEndAPublishOnceTheManagerGoesOn(String point, String outcome) throws IOException {
+    try (TestManager manager = TestManager.start();
+        TestEngine witness = TestEngine.start(manager.socket(), "witness");
+        TestEngine engine = TestEngine.start(manager.socket(), "engine", CALL)) {
+      holdAt(engine, witness, point);
+      try (StoppedProcess _ = StoppedProcess.stop(manager.pid())) {
+        engine.ask("resume");
+        assertTimesOut(engine, "lookup 0 1");
+        if (point.endsWith("reserved")) { // unclaimed at its bound: it never begins
+          assertThat(engine.ask("result")).matches(outcome);
+        }
+      }
+      assertThat(engine.ask("result")).matches(outcome);
+      assertRight(witness, NEW, !point.endsWith("reserved"));
+      assertGoesOn(manager, engine, witness);
+    }
+  }
+
+  private static void assertTimesOut(TestEngine engine, String call) {
+    long began = System.nanoTime();
+    assertThat(engine.ask(call)).startsWith("error=TIMEOUT ");
+    assertThat(Duration.ofNanos(System.nanoTime() - began)).isLessThan(MOST);
+  }
+
+  /** All that was there before works, and nothing is held. */
+  private static void assertGoesOn(TestManager manager, TestEngine engine, TestEngine witness) {
+    assertThat(engine.ask("ping")).isEqualTo("pong");
+    assertThat(engine.ask("release")).isIn("released", "ended");
+    assertRight(engine, 0, true);
+    assertRight(witness, 0, true);
+    manager.awaitBaseline(2);
+  }
+
+  @Test
+  void shouldEndEveryCallTypedWithinItsBoundWhileTheManagerIsStopped() throws IOException {
+    try (TestManager manager = TestManager.start();
+        TestEngine engine = TestEngine.start(manager.socket(), "engine", CALL)) {
+      assertThat(engine.ask("publish 0 " + BLOCKS)).isEqualTo(STORED);
+      assertThat(engine.ask("lookup 0 " + BLOCKS)).isEqualTo("found=" + BLOCKS);
+      long files = ProcFs.openFiles(manager.pid());
+      try (StoppedProcess _ = StoppedProcess.stop(manager.pid())) {
+        assertTimesOut(engine, "ping");
+        assertTimesOut(engine, "lookup 0 " + BLOCKS);
+        assertTimesOut(engine, "release");
+        assertThat(engine.ask("restore")).matches("delivered=0 wrong=0 status=CANCELLED");
+        assertThat(engine.ask("publish " + NEW + " " + BLOCKS)).matches(".*status=CANCELLED");
+        assertThat(engine.ask("state")).startsWith("connected=true");
+        assertThatThrownBy(() -> AdminClient.status(manager.socket(), CALL))
+            .isInstanceOf(OrbitKvTimeoutException.class);
+      }
+      assertThat(engine.ask("ping")).isEqualTo("pong");
+      assertRight(engine, 0, true);
+      assertThat(engine.ask("publish " + NEW + " " + BLOCKS)).isEqualTo(STORED);
+      assertRight(engine, NEW, true);
+      manager.awaitBaseline(1);
+      manager.await("closed descriptors", _ -> openFiles(manager.pid()) <= files);
+    }
+  }
+
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "restore.reserved",
+        "restore.granted",
+        "restore.active",
+        "restore.copying",
+        "restore.copied",
+        "restore.drained",
+        "publish.reserved",
+        "publish.granted",
+        "publish.active",
+        "publish.copying",
+        "publish.copied",
+        "publish.drained"
+      })
+  void shouldReuseNothingOfAStoppedEngine(String point) throws IOException {
+    try (TestManager manager = TestManager.start();
+        TestEngine witness = TestEngine.start(manager.socket(), "witness");
+        TestEngine engine = TestEngine.start(manager.socket(), "engine", CALL)) {
+      holdAt(engine, witness, point);
+      int maps = ProcFs.maps(manager.pid(), "memfd:orbitkv").size();
+      long files = ProcFs.openFiles(manager.pid());
+      try (StoppedProcess _ = StoppedProcess.stop(engine.pid())) {
+        pressForMemory(witness);
+        assertThat(manager.status().get("sessions").asInt()).isEqualTo(2);
+        assertThat(witness.ask("lookup 104608 512")).isEqualTo("found=512"); // the newest
+      }
+      assertThat(engine.finishHeld()).matches(wholeOrUnclaimed(point));
+      assertThat(witness.ask("restore")).isEqualTo("delivered=512 wrong=0 status=OK");
+      assertRight(witness, NEW, false);
+      assertThat(engine.ask("release")).isIn("released", "ended");
+      manager.awaitBaseline(2);
+      assertThat(ProcFs.maps(manager.pid(), "memfd:orbitkv")).hasSize(maps);
+      manager.await("closed descriptors", _ -> openFiles(manager.pid()) <= files);
+    }
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"restore.active", "restore.copying", "publish.active", "publish.copying"})
+  void shouldServeTheRestWhileACopyThreadStandsStill(String point) throws IOException {
+    try (TestManager manager = TestManager.start();
+        TestEngine witness = TestEngine.start(manager.socket(), "witness");
+        TestEngine engine = TestEngine.start(manager.socket(), "engine", CALL)) {
+      holdAt(engine, witness, point);
+      pressForMemory(witness);
+      assertThat(engine.ask("ping")).isEqualTo("pong");
+      assertThat(manager.status().get("grants_active").asInt()).isEqualTo(1);
+      assertThat(engine.finishHeld()).isEqualTo(whole(point));
+      assertThat(witness.ask("lookup 104608 512")).isEqualTo("found=512");
+      assertThat(witness.ask("restore")).isEqualTo("delivered=512 wrong=0 status=OK");
+      assertRight(witness, NEW, false);
+      assertThat(engine.ask("release")).isIn("released", "ended");
+      manager.awaitBaseline(2);
+    }
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "restore.active, delivered=256 wrong=0 status=OK|.*status=SESSION_ENDED",
+    "restore.copying, delivered=256 wrong=0 status=OK",
+    "publish.active, .*status=SESSION_ENDED",
+    "publish.copying, .*status=SESSION_ENDED"
+  })
+  void shouldNotDisturbTheNextManagerWithCopiesOfAStoppedEngine(String point, String outcome)
+      throws IOException {
+    try (TestManager manager = TestManager.start(64, "--drain-timeout", "1")) {
+      try (TestEngine engine = TestEngine.start(manager.socket(), "engine", CALL)) {
+        assertThat(engine.ask("publish 0 " + BLOCKS)).isEqualTo(STORED);
+        assertThat(engine.ask("lookup 0 " + BLOCKS)).isEqualTo("found=" + BLOCKS);
+        engine.holdAt(point, command(point));
+        try (StoppedProcess _ = StoppedProcess.stop(engine.pid())) {
+          manager.terminate();
+          manager.startAgain();
+        }
+        try (TestEngine witness = TestEngine.start(manager.socket(), "witness")) {
+          pressForMemory(witness);
+          assertThat(engine.finishHeld()).matches(outcome);
+          assertThat(witness.ask("lookup 104608 512")).isEqualTo("found=512");
+          assertThat(witness.ask("restore")).isEqualTo("delivered=512 wrong=0 status=OK");
+          assertThat(engine.ask("ping")).startsWith("error=SESSION_ENDED");
+        }
+        manager.awaitBaseline(0);
+      }
+    }
+  }
+
+  /** No bound of anything, of those that are configured, is as long. */
+  @Tag("long")
+  @Test
+  void shouldKeepSessionsThroughAMinuteOfStandstill() throws IOException {
+    try (TestManager manager = TestManager.start();
+        TestEngine witness = TestEngine.start(manager.socket(), "witness");
+        TestEngine engine = TestEngine.start(manager.socket(), "engine", CALL)) {
+      holdAt(engine, witness, "restore.active");
+      try (StoppedProcess _ = StoppedProcess.stop(engine.pid())) {
+        pass(Duration.ofSeconds(60));
+      }
+      try (StoppedProcess _ = StoppedProcess.stop(manager.pid())) {
+        pass(Duration.ofSeconds(60));
+      }
+      assertThat(engine.finishHeld()).isEqualTo(DELIVERED);
+      assertGoesOn(manager, engine, witness);
+    }
+  }
+
+  private static void pass(Duration time) {
+    long end = System.nanoTime() + time.toNanos();
+    for (long left = time.toNanos(); left > 0; left = end - System.nanoTime()) {
+      LockSupport.parkNanos(Math.min(left, TimeUnit.SECONDS.toNanos(1)));
+    }
+  }
+
+  private static long openFiles(long pid) {
+    try {
+      return ProcFs.openFiles(pid);
+    } catch (IOException e) {
+      throw new AssertionError(e);
+    }
+  }
+}
