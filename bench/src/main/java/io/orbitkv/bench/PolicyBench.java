@@ -5,6 +5,7 @@ import static io.orbitkv.bench.BenchCase.Better.LOWER;
 import io.orbitkv.core.PolicyDriver;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.SplittableRandom;
 
 /** What the eviction policy costs a block, over few and many resident blocks. */
 final class PolicyBench implements Benches.Bench {
@@ -30,7 +31,8 @@ final class PolicyBench implements Benches.Bench {
   }
 
   private static List<BenchCase> measure(int resident, int batch) {
-    PolicyDriver driver = new PolicyDriver(resident, batch);
+    PolicyDriver driver =
+        new PolicyDriver(resident, batch, System::nanoTime, new SplittableRandom(1)::nextLong);
     for (int played = 0; played < resident; played += BLOCKS_A_ROUND) {
       round(driver, batch); // the blocks of the start are gone, and the code is compiled
     }
