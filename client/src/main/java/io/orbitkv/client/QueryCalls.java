@@ -41,6 +41,15 @@ final class QueryCalls {
   private static final long IDLE_LOOK_NS = 100_000;
   private static final int FIRST_DATA_BYTES = 4096;
 
+  /**
+   * How much longer a waiter spins for a byte of the command's data: the Manager takes up to 100 ns
+   * for a hash of 32 bytes, and a waiter that fell asleep meanwhile is woken for more than that.
+   */
+  private static final long SPIN_NS_A_BYTE = 4;
+
+  /** Most that a waiter spins more. */
+  private static final long MAX_MORE_SPIN_NS = 500_000;
+
   /** Looks at the ring between two looks at the clock. */
   private static final int SPINS_A_LOOK = 16;
 
@@ -52,7 +61,7 @@ final class QueryCalls {
 
   private final EngineSession session;
   private final WakeUps wakeUps;
-  private final long spinNs;
+  private final long leastSpinNs;
 
   private final Call[] calls = new Call[MAX_CALLS];
 
@@ -69,7 +78,7 @@ final class QueryCalls {
   QueryCalls(EngineSession session, WakeUps wakeUps, long spinNs) {
     this.session = session;
     this.wakeUps = wakeUps;
-    this.spinNs = spinNs;
+    this.leastSpinNs = spinNs;
     this.replies = new CommandRing.Consumer(session.channel(), ChannelDescriptor.QUERY_REPLIES);
     this.replyBytes = new ByteRing.Consumer(session.channel(), ChannelDescriptor.QUERY_REPLIES);
     for (int i = 0; i < MAX_CALLS; i++) {
@@ -237,7 +246,7 @@ final class QueryCalls {
     if (!trySubmit(call, opcode, scalar0, scalar1, span)) {
       throw new OrbitKvException(Status.LIMIT, RequestRing.full(ChannelDescriptor.QUERY_REQUESTS));
     }
-    await(call, opcode, timeoutNs);
+    await(call, opcode, spinNs(span), timeoutNs);
     return Status.of(call.status);
   }
 
@@ -253,7 +262,12 @@ final class QueryCalls {
     return submitted;
   }
 
-  private void await(Call call, int opcode, long timeoutNs) {
+  private long spinNs(SpanWriter span) {
+    long more = span == null ? 0 : span.spanBytes() * SPIN_NS_A_BYTE;
+    return leastSpinNs + Math.min(MAX_MORE_SPIN_NS, more);
+  }
+
+  private void await(Call call, int opcode, long spinNs, long timeoutNs) {
     long began = System.nanoTime();
     long now = began;
     while (!call.isDone()) {
@@ -267,7 +281,7 @@ final class QueryCalls {
       }
       if (baton.tryLock()) {
         try {
-          readUntilDone(call, began, timeoutNs);
+          readUntilDone(call, began, spinNs, timeoutNs);
         } finally {
           baton.unlock();
         }
@@ -292,7 +306,7 @@ final class QueryCalls {
     return false;
   }
 
-  private void readUntilDone(Call call, long began, long timeoutNs) {
+  private void readUntilDone(Call call, long began, long spinNs, long timeoutNs) {
     while (true) {
       for (int spins = 0; spins < SPINS_A_LOOK && !replies.hasNext(); spins++) {
         Thread.onSpinWait();

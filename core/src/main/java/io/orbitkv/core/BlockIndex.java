@@ -62,6 +62,7 @@ final class BlockIndex {
   private final int[] next = new int[BATCH];
   private final int[] places = new int[BATCH];
   private final long[] offsets = new long[BATCH];
+  private final long[] words = new long[4 * BATCH]; // of each hash
   private int highWater;
   private int firstFree;
   private int resident;
@@ -125,9 +126,11 @@ final class BlockIndex {
 
   static long hashWord(MemorySegment data, long hash, int hashBytes, int word) {
     int left = hashBytes - 8 * word;
-    if (left >= 8) {
-      return Memory.getLong(data, hash + 8L * word);
-    }
+    return left >= 8 ? Memory.getLong(data, hash + 8L * word) : tail(data, hash, word, left);
+  }
+
+  /** The last bytes of a hash, zero padded; apart, so that what reads whole words stays small. */
+  private static long tail(MemorySegment data, long hash, int word, int left) {
     long value = 0;
     for (int i = 0; i < left; i++) {
       value |= (Memory.getByte(data, hash + 8L * word + i) & 0xffL) << (8 * i);
@@ -209,7 +212,7 @@ final class BlockIndex {
       loadHeads(space, data, first, hashBytes, batch);
       for (int left = batch; left > 0; ) {
         loadRows(left);
-        left = compareRows(space, data, first, hashBytes, left);
+        left = compareRows(space, left);
       }
       for (int i = 0; i < batch; i++) {
         out[base + i] = next[i] - 1;
@@ -228,7 +231,16 @@ final class BlockIndex {
    */
   private void loadHeads(int space, MemorySegment data, long hashes, int hashBytes, int batch) {
     for (int i = 0; i < batch; i++) {
-      offsets[i] = bucketOf(mix(data, hashes + (long) i * hashBytes, hashBytes, space));
+      long hash = hashes + (long) i * hashBytes;
+      long word0 = hashWord(data, hash, hashBytes, 0);
+      long word1 = hashWord(data, hash, hashBytes, 1);
+      long word2 = hashWord(data, hash, hashBytes, 2);
+      long word3 = hashWord(data, hash, hashBytes, 3);
+      words[4 * i] = word0;
+      words[4 * i + 1] = word1;
+      words[4 * i + 2] = word2;
+      words[4 * i + 3] = word3;
+      offsets[i] = bucketOf(mix(word0, word1, word2, word3, space));
     }
     for (int i = 0; i < batch; i++) {
       next[i] = Memory.getInt(buckets, offsets[i]);
@@ -253,12 +265,17 @@ final class BlockIndex {
    *
    * @return number of hashes that were moved on to a row
    */
-  private int compareRows(int space, MemorySegment data, long hashes, int hashBytes, int count) {
+  private int compareRows(int space, int count) {
     int left = 0;
     for (int i = 0; i < count; i++) {
       int place = places[i];
       long at = offsets[i];
-      long difference = difference(at, space, data, hashes + (long) place * hashBytes, hashBytes);
+      long difference =
+          (Memory.getLong(rows, at) ^ words[4 * place])
+              | (Memory.getLong(rows, at + 8) ^ words[4 * place + 1])
+              | (Memory.getLong(rows, at + 16) ^ words[4 * place + 2])
+              | (Memory.getLong(rows, at + 24) ^ words[4 * place + 3])
+              | (Memory.getInt(rows, at + SPACE) ^ space);
       int row = next[place];
       int second = Memory.getInt(rows, at + NEXT);
       int moves = (int) ((difference | -difference) >> 63) & (-row >> 31); // all ones or zero
@@ -281,16 +298,12 @@ final class BlockIndex {
   }
 
   private boolean matches(int row, int space, MemorySegment data, long hash, int hashBytes) {
-    return difference(at(row), space, data, hash, hashBytes) == 0;
-  }
-
-  /** Zero when the row at an offset has the key. */
-  private long difference(long at, int space, MemorySegment data, long hash, int hashBytes) {
-    return (Memory.getLong(rows, at) ^ hashWord(data, hash, hashBytes, 0))
-        | (Memory.getLong(rows, at + 8) ^ hashWord(data, hash, hashBytes, 1))
-        | (Memory.getLong(rows, at + 16) ^ hashWord(data, hash, hashBytes, 2))
-        | (Memory.getLong(rows, at + 24) ^ hashWord(data, hash, hashBytes, 3))
-        | (Memory.getInt(rows, at + SPACE) ^ space);
+    long at = at(row);
+    return Memory.getLong(rows, at) == hashWord(data, hash, hashBytes, 0)
+        && Memory.getLong(rows, at + 8) == hashWord(data, hash, hashBytes, 1)
+        && Memory.getLong(rows, at + 16) == hashWord(data, hash, hashBytes, 2)
+        && Memory.getLong(rows, at + 24) == hashWord(data, hash, hashBytes, 3)
+        && Memory.getInt(rows, at + SPACE) == space;
   }
 
   /** Finds one resident row; -1 when there is none. */
