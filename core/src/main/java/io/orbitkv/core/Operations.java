@@ -362,7 +362,6 @@ final class Operations {
     if (parent >= 0) {
       store.touchChain(parent); // what the new blocks continue must not give way to them
     }
-    findAhead(space, data);
     boolean full = false;
     for (int i = 0; i < publish.count(); i++) {
       long hash = publish.hash(i);
@@ -387,17 +386,6 @@ final class Operations {
       }
     }
     return firstBlock + publish.count();
-  }
-
-  /**
-   * Finds the blocks of a section all at once, so that the cache misses overlap. Each is found again
-   * in its turn, since by then it may have been evicted for one before it.
-   */
-  private void findAhead(Namespaces.Space space, MemorySegment data) {
-    int count = publish.count();
-    int[] found = arrays.take(count);
-    store.find(space, data, publish.hash(0), publish.hashBytes(), count, found, false);
-    arrays.give(found);
   }
 
   private void begin(Operation op) {
