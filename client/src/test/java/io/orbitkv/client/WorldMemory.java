@@ -5,7 +5,7 @@ import java.lang.foreign.MemorySegment;
 /** Fresh, zeroed memory of one world, handed out page by page. */
 final class WorldMemory {
   /** Bytes that one world needs at most. */
-  static final long BYTES = 160L << 20;
+  static final long BYTES = 192L << 20;
 
   private static final long PAGE_BYTES = 4096;
 
