@@ -17,9 +17,6 @@ import java.lang.foreign.MemorySegment;
  * offset  field
  *      8  second of the record
  * </pre>
- *
- * Places are random and many, so each record costs a cache miss. Some records are kept back and
- * written in one go, which lets their misses overlap; every read writes them first.
  */
 final class MissHistory {
   private static final int PLACES = 1 << 20;
@@ -29,30 +26,24 @@ final class MissHistory {
 
   private static final int PLACE_BYTES = 16;
   private static final int SECOND = 8;
-  private static final int KEPT_BACK = 64;
 
   private final MemorySegment places;
-  private final long[] keptPlaces = new long[KEPT_BACK];
-  private final long[] keptEntries = new long[KEPT_BACK];
-  private int kept;
+  private final ScatteredWrites writes;
   private int nowSecond;
 
   MissHistory(MetadataMemory memory) {
     this.places = memory.allocate((long) PLACE_BYTES * PLACES);
+    this.writes = new ScatteredWrites(places);
   }
 
   /** Time of what is recorded from now on. */
   void setNow(long nowNs) {
-    int second = (int) (nowNs / NS_PER_SECOND);
-    if (second != nowSecond) {
-      write();
-      nowSecond = second;
-    }
+    nowSecond = (int) (nowNs / NS_PER_SECOND);
   }
 
   /** Seconds since the last record of a hash; meaningful where {@link #reason} knows it. */
   int ageSeconds(long digest) {
-    write();
+    writes.flush();
     return nowSecond - Memory.getInt(places, place(digest) + SECOND);
   }
 
@@ -65,25 +56,14 @@ final class MissHistory {
   }
 
   void record(long digest, int space, MissReason reason) {
-    keptPlaces[kept] = place(digest);
-    keptEntries[kept] = fingerprint(digest) | (long) (space & SPACE_MASK) << 4 | reason.code();
-    kept++;
-    if (kept == KEPT_BACK) {
-      write();
-    }
-  }
-
-  private void write() {
-    for (int i = 0; i < kept; i++) {
-      Memory.putLong(places, keptPlaces[i], keptEntries[i]);
-      Memory.putInt(places, keptPlaces[i] + SECOND, nowSecond);
-    }
-    kept = 0;
+    long place = place(digest);
+    writes.put(place, fingerprint(digest) | (long) (space & SPACE_MASK) << 4 | reason.code());
+    writes.put(place + SECOND, nowSecond);
   }
 
   /** Why a block that is not resident is missing. */
   MissReason reason(long digest, int space) {
-    write();
+    writes.flush();
     long entry = Memory.getLong(places, place(digest));
     if ((entry & 0xffff_ffff_0000_0000L) != fingerprint(digest)) {
       return MissReason.NEVER_STORED;

@@ -13,23 +13,17 @@ import java.lang.foreign.MemorySegment;
  * 12-31   tag, high bits of the key
  * 32-63   time of its latest use
  * </pre>
- *
- * Some entries are kept back and written in one go, so that the cache misses of their random places
- * overlap; every read writes them first.
  */
 final class ReuseGhosts {
   private static final int PLACES = 1 << 20;
   private static final int TAG_MASK = ~ReuseState.PAST;
 
-  private static final int KEPT_BACK = 64;
-
   private final MemorySegment places;
-  private final long[] keptPlaces = new long[KEPT_BACK];
-  private final long[] keptEntries = new long[KEPT_BACK];
-  private int kept;
+  private final ScatteredWrites writes;
 
   ReuseGhosts(MetadataMemory memory) {
     this.places = memory.allocate((long) PLACES * Long.BYTES);
+    this.writes = new ScatteredWrites(places);
   }
 
   private static long place(long key) {
@@ -38,26 +32,14 @@ final class ReuseGhosts {
 
   void remember(long key, int state, int last) {
     int low = ((int) (key >>> 32) & TAG_MASK) | (state & ReuseState.PAST);
-    keptPlaces[kept] = place(key);
-    keptEntries[kept] = ((long) last << 32) | (low & 0xffff_ffffL);
-    kept++;
-    if (kept == KEPT_BACK) {
-      write();
-    }
-  }
-
-  private void write() {
-    for (int i = 0; i < kept; i++) {
-      Memory.putLong(places, keptPlaces[i], keptEntries[i]);
-    }
-    kept = 0;
+    writes.put(place(key), ((long) last << 32) | (low & 0xffff_ffffL));
   }
 
   /**
    * What is remembered of the block, 0 for nothing: its past in the low half, its latest use above.
    */
   long recall(long key) {
-    write();
+    writes.flush();
     long entry = Memory.getLong(places, place(key));
     boolean same = ((int) entry & TAG_MASK) == ((int) (key >>> 32) & TAG_MASK);
     int past = (int) entry & ReuseState.PAST;
