@@ -5,7 +5,6 @@ import static io.orbitkv.bench.BenchCase.Better.LOWER;
 
 import io.orbitkv.channel.Status;
 import io.orbitkv.client.BlockHashes;
-import io.orbitkv.client.ClientConfig;
 import io.orbitkv.client.Lease;
 import io.orbitkv.client.PublishResult;
 import io.orbitkv.client.RestoreResult;
@@ -45,49 +44,44 @@ final class CopyBench implements Benches.Bench {
     return cases;
   }
 
+  /** As the client copies by default, with a helping thread, and with one thread on a processor. */
   private static List<BenchCase> rates(BenchContext context, Peer peer, int block)
       throws IOException {
+    context.unpin();
     List<BenchCase> cases = new ArrayList<>();
-    String size = size(block);
+    try (ManagerProcess manager = ManagerProcess.start(context.command(), POOL_BYTES)) {
+      cases.addAll(rates(manager, peer, block, ""));
+    }
     try (ManagerProcess manager =
         context.onServerCpu(() -> ManagerProcess.start(context.command(), POOL_BYTES))) {
-      try (Engine engine = Engine.open(manager.socket(), block, pages(block))) {
-        Side side = new Side(engine, block, 0);
-        side.blocks.publish(RESIDENT_BYTES / block, OPERATION_BYTES / block);
-        compile(() -> side.restoreNs(1));
-        cases.add(
-            Rounds.run(ROUNDS, side::restoreRate, peer.rate("out", block))
-                .as("restore, blocks of " + size, "GB/s", HIGHER, peer.label(MEMCPY)));
-        cases.add(
-            Rounds.run(ROUNDS, side::restoreRate, peer.rate("nt", block))
-                .as(
-                    "restore, blocks of " + size + ", beside non-temporal",
-                    "GB/s",
-                    HIGHER,
-                    peer.label(NON_TEMPORAL)));
-      }
-      context.unpin();
-      ClientConfig two = ClientConfig.defaults().withSocket(manager.socket()).withCopyThreads(2);
-      try (Engine engine = Engine.open(two, block, pages(block))) {
-        Side side = new Side(engine, block, RESIDENT_BYTES / block);
-        cases.add(
-            Rounds.run(ROUNDS, side::restoreRate, peer.rate("out", block))
-                .as(
-                    "restore, blocks of " + size + ", two copy threads",
-                    "GB/s",
-                    HIGHER,
-                    peer.label(MEMCPY)));
-      }
-      context.pin();
-      try (Engine engine = Engine.open(manager.socket(), block, pages(block))) {
-        Side side = new Side(engine, block, RESIDENT_BYTES / block);
-        compile(() -> side.publishNs(1));
-        cases.add(
-            Rounds.run(ROUNDS, side::publishRate, peer.rate("in", block))
-                .as("publish, blocks of " + size, "GB/s", HIGHER, peer.label(MEMCPY)));
-      }
+      cases.addAll(rates(manager, peer, block, ", one thread"));
     }
     return cases;
+  }
+
+  private static List<BenchCase> rates(ManagerProcess manager, Peer peer, int block, String how)
+      throws IOException {
+    String blocks = "blocks of " + size(block) + how;
+    try (Engine engine = Engine.open(manager.socket(), block, pages(block))) {
+      Side side = new Side(engine, block, 0);
+      side.blocks.publish(RESIDENT_BYTES / block, OPERATION_BYTES / block);
+      compile(() -> side.restoreNs(1));
+      BenchCase restore =
+          Rounds.run(ROUNDS, side::restoreRate, peer.rate("out", block))
+              .as("restore, " + blocks, "GB/s", HIGHER, peer.label(MEMCPY));
+      BenchCase nonTemporal =
+          Rounds.run(ROUNDS, side::restoreRate, peer.rate("nt", block))
+              .as(
+                  "restore, " + blocks + ", beside non-temporal",
+                  "GB/s",
+                  HIGHER,
+                  peer.label(NON_TEMPORAL));
+      compile(() -> side.publishNs(1)); // evicts: no restore after it
+      BenchCase publish =
+          Rounds.run(ROUNDS, side::publishRate, peer.rate("in", block))
+              .as("publish, " + blocks, "GB/s", HIGHER, peer.label(MEMCPY));
+      return List.of(restore, nonTemporal, publish);
+    }
   }
 
   /** Lets both processes compile their code, which few operations of many blocks would not do. */

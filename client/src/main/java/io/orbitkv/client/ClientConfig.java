@@ -14,7 +14,8 @@ import java.util.UUID;
  * @param clientName name for the Manager's log
  * @param timeout bound of every call
  * @param spinNs nanoseconds that a waiter spins before it sleeps
- * @param copyThreads threads that copy for operations whose caller does not wait, 1 to 64
+ * @param copyThreads threads that copy for operations whose caller does not wait, and where there
+ *     is more than one processor help with large ones, 1 to 64
  * @param verify whether a restore checks the sum of each source block before it copies
  */
 public record ClientConfig(

@@ -2,6 +2,7 @@ package io.orbitkv.client;
 
 import io.orbitkv.channel.ChannelDescriptor;
 import io.orbitkv.channel.SleepFlag;
+import io.orbitkv.linux.Affinity;
 import io.orbitkv.linux.EventFd;
 import io.orbitkv.linux.Poll;
 import java.util.ArrayList;
@@ -33,6 +34,9 @@ final class CopyAgents implements WakeUps {
   private final EventFd kick = EventFd.create();
   private final ReentrantLock sleeper = new ReentrantLock();
   private final List<Thread> threads = new ArrayList<>();
+
+  /** A second thread copies beside the first one only on a processor of its own. */
+  private final boolean canHelp = Affinity.allowedCpus().length > 1;
 
   private QueryCalls queries;
   private volatile boolean closed;
@@ -81,6 +85,31 @@ final class CopyAgents implements WakeUps {
   private void unpark() {
     for (Thread thread : threads) {
       LockSupport.unpark(thread);
+    }
+  }
+
+  /** True while {@link #help} would find a share. */
+  boolean canHelp(EngineOperation operation) {
+    return canHelp && operation.hasShares();
+  }
+
+  /** Copies a share of an operation that another thread drives; false when there was none. */
+  boolean help(EngineOperation operation) {
+    if (!canHelp) {
+      return false;
+    }
+    boolean helped = operation.help();
+    if (operation.waitsForHelpers()) {
+      kickAgents(); // the driver may sleep since this thread was the last
+    }
+    return helped;
+  }
+
+  /** Wakes idle agents and who waits for the operation, when it begins to have shares for them. */
+  void callHelpersOf(EngineOperation operation) {
+    if (operation.takeCallForHelp() && canHelp) {
+      operation.announce();
+      kickAgents();
     }
   }
 
@@ -159,12 +188,14 @@ final class CopyAgents implements WakeUps {
 
   private void drive(EngineOperation operation, Pass pass) {
     if (operation.isAttended() || !operation.tryDrive()) {
+      pass.worked |= help(operation);
       pass.leftovers = true;
       return;
     }
     try {
       while (operation.step(System.nanoTime())) {
         pass.worked = true;
+        callHelpersOf(operation);
       }
     } finally {
       operation.endDrive();

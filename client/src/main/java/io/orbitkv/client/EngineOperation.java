@@ -74,6 +74,11 @@ abstract sealed class EngineOperation permits PublishOperation, RestoreOperation
   private long activeWord;
   private Plan plan;
   private CopyWork work;
+
+  /** The copy while other threads may help with it; null otherwise. */
+  private volatile CopyWork shared;
+
+  private boolean callsHelpers;
   private long copyBeganNs;
   private volatile boolean submitted;
   private boolean drained;
@@ -234,14 +239,32 @@ abstract sealed class EngineOperation permits PublishOperation, RestoreOperation
     driver = 0;
   }
 
+  /** True while {@link #help} would find a share. */
+  final boolean hasShares() {
+    CopyWork offered = shared;
+    return offered != null && offered.hasShares();
+  }
+
+  /** True while its copy ends as soon as all helpers have left. */
+  final boolean waitsForHelpers() {
+    CopyWork offered = shared;
+    return offered != null && offered.isClosed();
+  }
+
+  /** Copies one share of a large copy that another thread drives; false when there was none. */
+  final boolean help() {
+    CopyWork offered = shared;
+    return offered != null && offered.help(toolsPool);
+  }
+
   /** A waiting caller steps the operation itself for now. */
   final synchronized void attend(boolean begins) {
     attendants += begins ? 1 : -1;
   }
 
-  /** Bytes of all blocks that were asked for. */
-  final long bytes() {
-    return target.bytes();
+  /** Blocks that were asked for. */
+  final int blocks() {
+    return target.size();
   }
 
   final boolean isAttended() {
@@ -279,8 +302,19 @@ abstract sealed class EngineOperation permits PublishOperation, RestoreOperation
     }
   }
 
+  /** True once for each copy with which other threads should help. */
+  final boolean takeCallForHelp() {
+    boolean result = callsHelpers;
+    callsHelpers = false;
+    return result;
+  }
+
   /** The next steps stop the operation by the moves; when these fail too it ends without them. */
   private void stepFailed(Throwable failure) {
+    if (work != null && !work.close()) {
+      failCopy("step failed: " + failure);
+      return; // helpers are still at it
+    }
     boolean again = broken;
     broken = true;
     Status status = session.isOver() ? Status.SESSION_ENDED : Status.INTERNAL;
@@ -296,6 +330,7 @@ abstract sealed class EngineOperation permits PublishOperation, RestoreOperation
       complete(status, message); // no access is under way between steps
     } else if (phase == Phase.READ || phase == Phase.COPY) {
       failCopy(message);
+      shared = null;
       work = null;
       phase = Phase.DRAIN;
     } else if (phase == Phase.SUBMIT) {
@@ -524,40 +559,55 @@ abstract sealed class EngineOperation permits PublishOperation, RestoreOperation
   }
 
   private boolean copy() {
-    boolean more;
-    try {
-      if (cancelled && cancelStatus != Status.SESSION_ENDED) {
-        copyStatus = Status.CANCELLED;
-        copyMessage = cancelMessage;
-        more = false;
-      } else {
-        more = work.step();
-        progressed(work, isLastPart());
-        if (more) {
-          pausePoint("copying");
-        }
-        if (more && work.endsSoon()) {
-          session.wakeManager(); // awake by the time it has the drained record to look at
-        }
-      }
-    } catch (Throwable t) { // memory was freed, or its pages failed
-      failCopy("copy failed: " + t);
-      more = false;
+    if (shared == null && work.wantsHelp()) {
+      shared = work;
+      callsHelpers = true;
+      return true;
     }
-    if (!more) {
-      endCopy();
-    }
-    return true;
+    return (!work.isClosed() && copyMore()) || endCopy();
   }
 
-  private void endCopy() {
+  /** Copies a share; false when nothing is left to claim. */
+  private boolean copyMore() {
+    if (cancelled && cancelStatus != Status.SESSION_ENDED) {
+      copyStatus = Status.CANCELLED;
+      copyMessage = cancelMessage;
+      return false;
+    }
+    try {
+      boolean more = work.step();
+      progressed(work, isLastPart());
+      if (more) {
+        pausePoint("copying");
+      }
+      if (more && work.endsSoon()) {
+        session.wakeManager(); // awake by the time it has the drained record to look at
+      }
+      return more;
+    } catch (Throwable t) { // memory was freed, or its pages failed
+      failCopy("copy failed: " + t);
+      return false;
+    }
+  }
+
+  /** Ends the copy once no helper is at it; false until then. */
+  private boolean endCopy() {
+    if (!work.close()) {
+      return false;
+    }
+    if (work.failure() != null) {
+      failCopy("copy failed: " + work.failure());
+    }
+    progressed(work, isLastPart());
     copyNs += System.nanoTime() - copyBeganNs;
-    bytesCopied += work.bytes;
+    bytesCopied += work.bytes();
     entriesDone += work.entriesDone();
     copied(work);
     toolsPool.giveBack(work.tools);
+    shared = null;
     work = null;
     phase = Phase.DRAIN;
+    return true;
   }
 
   private void pausePoint(String name) {

@@ -6,11 +6,11 @@ import java.util.function.BooleanSupplier;
 
 /** What handles of both kinds share: waiting for an operation, at first by working on it. */
 final class OperationHandle {
-  /** Bytes for which a waiter spins a nanosecond more: a twentieth of what copying them takes. */
-  private static final long BYTES_A_SPIN_NS = 200;
+  /** How much longer a waiter spins for each block: about what the Manager takes to place it. */
+  private static final long SPIN_NS_A_BLOCK = 1_000;
 
   /** Most that a waiter spins more. */
-  private static final long MAX_MORE_SPIN_NS = 500_000;
+  private static final long MAX_MORE_SPIN_NS = 1_000_000;
 
   private final EngineOperation operation;
   private final CopyAgents agents;
@@ -27,7 +27,7 @@ final class OperationHandle {
    * waiter that sleeps loses three wake-ups: of an agent, by the Manager, and its own.
    */
   static long spinNs(ClientConfig config, EngineOperation operation) {
-    return config.spinNs() + Math.min(MAX_MORE_SPIN_NS, operation.bytes() / BYTES_A_SPIN_NS);
+    return config.spinNs() + Math.min(MAX_MORE_SPIN_NS, operation.blocks() * SPIN_NS_A_BLOCK);
   }
 
   /** Waits until the condition holds or the operation is done; false when the time has passed. */
@@ -71,18 +71,27 @@ final class OperationHandle {
 
   private boolean step(long now) {
     if (!operation.tryDrive()) {
-      return false;
+      return agents.help(operation);
     }
     try {
-      return operation.step(now);
+      boolean moved = operation.step(now);
+      agents.callHelpersOf(operation);
+      return moved;
     } finally {
       operation.endDrive();
     }
   }
 
   private void waitForAgent(BooleanSupplier condition, long began, long timeoutNs) {
+    BooleanSupplier metOrShares = () -> isMet(condition) || agents.canHelp(operation);
     try {
-      operation.awaitUntil(() -> isMet(condition), timeoutNs - (System.nanoTime() - began));
+      long left = timeoutNs - (System.nanoTime() - began);
+      while (!isMet(condition) && left > 0) {
+        if (!agents.help(operation)) {
+          operation.awaitUntil(metOrShares, left);
+        }
+        left = timeoutNs - (System.nanoTime() - began);
+      }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }

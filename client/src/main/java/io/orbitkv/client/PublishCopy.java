@@ -3,54 +3,54 @@ package io.orbitkv.client;
 import io.orbitkv.channel.PlanEntry;
 import java.lang.foreign.MemorySegment;
 
-/** Copies blocks from pages to arenas, block by block, and leaves each block's sum in the plan. */
+/**
+ * Copies blocks from pages to arenas, and leaves each block's sum in the plan. A share is a block.
+ */
 final class PublishCopy extends CopyWork {
   /** What a thread copies and sums in some 70 microseconds. */
   private static final long WAKE_AHEAD_BYTES = 1 << 20;
 
   private final MemorySegment bank;
-  private final long totalBytes;
-  private int entry;
 
   PublishCopy(
       Plan plan, Target target, MemorySegment[] arenas, CopyTools tools, MemorySegment bank) {
-    super(plan, target, arenas, tools);
+    super(plan, target, arenas, tools, Math.min(1, plan.size));
     this.bank = bank;
-    long total = 0;
-    for (int i = 0; i < plan.size; i++) {
-      total += group(i).blockBytes;
-    }
-    this.totalBytes = total;
+  }
+
+  @Override
+  boolean prepare() {
+    return false;
   }
 
   @Override
   boolean endsSoon() {
-    return totalBytes - bytes <= WAKE_AHEAD_BYTES;
+    return bytesLeft() <= WAKE_AHEAD_BYTES;
   }
 
   @Override
   int entriesDone() {
-    return entry;
+    return layers() == 0 ? 0 : arrived(0);
   }
 
   @Override
-  boolean step() {
-    if (entry == plan.size) {
-      return false;
-    }
+  int shareEnd(int layer, int first, long mostBytes) {
+    return first + 1;
+  }
+
+  @Override
+  long copy(int layer, int entry, int end, CopyTools with) {
     GroupMemory group = group(entry);
-    tools.copier.beginChecksum();
+    with.copier.beginChecksum();
     for (int piece = 0; piece < group.length.length; piece++) {
-      tools.copier.copySummed(
+      with.copier.copySummed(
           group.memory[piece],
           group.base[piece] + page(entry) * group.stride[piece],
-          tools.views[plan.arena[entry]],
+          with.views[plan.arena[entry]],
           plan.offset[entry] + group.blockOffset[piece],
           group.length[piece]);
     }
-    PlanEntry.putCrc(bank, plan.entryAt(entry), tools.copier.endChecksum());
-    bytes += group.blockBytes;
-    entry++;
-    return entry < plan.size;
+    PlanEntry.putCrc(bank, plan.entryAt(entry), with.copier.endChecksum());
+    return group.blockBytes;
   }
 }

@@ -4,27 +4,36 @@ import java.lang.foreign.MemorySegment;
 
 /**
  * Copies blocks from arenas to pages: first, when asked, the sum of every source, then layer 0 of
- * every block, layer 1 and so on.
+ * every block, layer 1 and so on. A share is some blocks of a layer.
  */
 final class RestoreCopy extends CopyWork {
-  private final int layers;
   private int checked;
-  private int layer;
-  private int entry;
+  private int layersDone;
 
   RestoreCopy(Plan plan, Target target, MemorySegment[] arenas, CopyTools tools, boolean verify) {
-    super(plan, target, arenas, tools);
+    super(plan, target, arenas, tools, mostLayers(plan, target));
     this.checked = verify ? 0 : plan.size;
-    int most = 0;
-    for (int i = 0; i < plan.size; i++) {
-      most = Math.max(most, group(i).layers);
-    }
-    this.layers = most;
   }
 
-  /** Layers whose pieces have all arrived. */
+  private static int mostLayers(Plan plan, Target target) {
+    int most = 0;
+    for (int i = 0; i < plan.size; i++) {
+      most = Math.max(most, target.groups()[target.groupIds()[plan.block[i]]].layers);
+    }
+    return most;
+  }
+
+  /** Layers whose pieces have all arrived, those before them included. For the driver. */
   int layersDone() {
-    return layer;
+    while (layersDone < layers() && arrived(layersDone) == plan.size) {
+      layersDone++;
+    }
+    return layersDone;
+  }
+
+  @Override
+  int entriesDone() {
+    return layersDone() == layers() ? plan.size - failed.cardinality() : 0;
   }
 
   /** Never: nobody waits for the Manager once the blocks have arrived. */
@@ -34,31 +43,10 @@ final class RestoreCopy extends CopyWork {
   }
 
   @Override
-  int entriesDone() {
-    return layer == layers ? plan.size - failed.cardinality() : 0;
-  }
-
-  @Override
-  boolean step() {
-    if (checked < plan.size) {
-      check();
-      return true;
-    }
-    if (layer == layers) {
+  boolean prepare() {
+    if (checked == plan.size) {
       return false;
     }
-    long before = bytes;
-    while (entry < plan.size && bytes - before < STEP_BYTES) {
-      copyPieces();
-    }
-    if (entry == plan.size) {
-      entry = 0;
-      layer++;
-    }
-    return layer < layers;
-  }
-
-  private void check() {
     int arena = plan.arena[checked];
     long length = group(checked).blockBytes;
     if (tools.copier.checksum(tools.views[arena], plan.offset[checked], length)
@@ -66,43 +54,69 @@ final class RestoreCopy extends CopyWork {
       failed.set(checked);
     }
     checked++;
+    return true;
   }
 
-  /** Copies the layer's pieces of one entry, or its only piece with those that follow it. */
-  private void copyPieces() {
-    GroupMemory group = group(entry);
-    if (failed.get(entry) || layer >= group.layers) {
-      entry++;
-      return;
+  @Override
+  int shareEnd(int layer, int first, long mostBytes) {
+    int end = first;
+    long bytes = 0;
+    while (end < plan.size && bytes < mostBytes) {
+      bytes += isLeftOut(end, layer) ? 0 : layerBytes(group(end), layer);
+      end++;
     }
-    int first = group.firstPiece[layer];
-    int end = group.firstPiece[layer + 1];
-    if (end - first == 1) {
-      copyRun(group, first);
-      return;
-    }
-    for (int piece = first; piece < end; piece++) {
-      copy(group, piece, group.length[piece]);
-    }
-    entry++;
+    return end;
   }
 
-  private void copyRun(GroupMemory group, int piece) {
-    int last = entry;
-    long length = group.length[piece];
-    while (isContinued(group, piece, last) && length < RUN_BYTES) {
-      length += group.length[piece];
-      last++;
+  private boolean isLeftOut(int entry, int layer) {
+    return failed.get(entry) || layer >= group(entry).layers;
+  }
+
+  private static long layerBytes(GroupMemory group, int layer) {
+    long bytes = 0;
+    for (int piece = group.firstPiece[layer]; piece < group.firstPiece[layer + 1]; piece++) {
+      bytes += group.length[piece];
     }
-    copy(group, piece, length);
-    entry = last + 1;
+    return bytes;
+  }
+
+  @Override
+  long copy(int layer, int first, int end, CopyTools with) {
+    long bytes = 0;
+    int entry = first;
+    while (entry < end) {
+      GroupMemory group = group(entry);
+      int next = entry + 1;
+      if (!isLeftOut(entry, layer)) {
+        int piece = group.firstPiece[layer];
+        int lastPiece = group.firstPiece[layer + 1] - 1;
+        if (piece == lastPiece) {
+          next = runEnd(group, piece, entry, end);
+          bytes += copy(entry, group, piece, (next - entry) * group.length[piece], with);
+        } else {
+          for (; piece <= lastPiece; piece++) {
+            bytes += copy(entry, group, piece, group.length[piece], with);
+          }
+        }
+      }
+      entry = next;
+    }
+    return bytes;
+  }
+
+  /** End of the blocks that lie one behind the other on both sides: one copy serves them all. */
+  private int runEnd(GroupMemory group, int piece, int entry, int end) {
+    int next = entry + 1;
+    while (next < end && isContinued(group, piece, next - 1)) {
+      next++;
+    }
+    return next;
   }
 
   private boolean isContinued(GroupMemory group, int piece, int last) {
     int next = last + 1;
     long length = group.length[piece];
-    return next < plan.size
-        && !failed.get(next)
+    return !failed.get(next)
         && group(next) == group
         && plan.arena[next] == plan.arena[last]
         && plan.offset[next] == plan.offset[last] + length
@@ -110,14 +124,13 @@ final class RestoreCopy extends CopyWork {
         && page(next) == page(last) + 1;
   }
 
-  private void copy(GroupMemory group, int piece, long length) {
-    MemorySegment source = arenas[plan.arena[entry]];
-    tools.copier.copy(
-        source,
+  private long copy(int entry, GroupMemory group, int piece, long length, CopyTools with) {
+    with.copier.copy(
+        arenas[plan.arena[entry]],
         plan.offset[entry] + group.blockOffset[piece],
         group.memory[piece],
         group.base[piece] + page(entry) * group.stride[piece],
         length);
-    bytes += length;
+    return length;
   }
 }

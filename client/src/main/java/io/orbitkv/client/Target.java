@@ -16,15 +16,6 @@ record Target(GroupMemory[] groups, int[] groupIds, int[] pages) {
     return pages.length;
   }
 
-  /** Bytes of all blocks. */
-  long bytes() {
-    long bytes = 0;
-    for (int group : groupIds) {
-      bytes += groups[group].blockBytes;
-    }
-    return bytes;
-  }
-
   /** Collects blocks item by item. */
   static final class Builder {
     private final GroupMemory[] groups;

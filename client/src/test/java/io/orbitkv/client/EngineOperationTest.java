@@ -342,7 +342,7 @@ class EngineOperationTest {
             true);
     RestoreCopy copy = new RestoreCopy(plan, target.build(), manager.arenas, tools.take(), false);
     assertThat(copy.step()).isFalse();
-    assertThat(copy.bytes).isEqualTo(3 * 4096);
+    assertThat(copy.bytes()).isEqualTo(3 * 4096);
     assertThat(engine.asSlice(2 * 4096, 8192).mismatch(manager.arenas[0].asSlice(0, 8192)))
         .isEqualTo(-1);
     assertThat(engine.asSlice(5 * 4096, 4096).mismatch(manager.arenas[0].asSlice(8192, 4096)))

@@ -1,0 +1,324 @@
+package io.orbitkv.client;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.orbitkv.channel.GrantState;
+import io.orbitkv.channel.GrantTable;
+import io.orbitkv.channel.GrantWord;
+import io.orbitkv.channel.GroupKind;
+import io.orbitkv.channel.Status;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.zip.CRC32C;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Copies with which other threads help. */
+class SharedCopyTest {
+  private static final long BOUND_NS = 1_000_000_000;
+  private static final int BLOCK_BYTES = 256 << 10;
+  private static final int BLOCKS = 24;
+  private static final int BLOCKS_AN_ARENA = BLOCKS / 2;
+  private static final int PAGES = 32;
+  private static final int LAYERS = 2;
+  private static final int LAYER_BYTES = BLOCK_BYTES / LAYERS;
+
+  private final FakeManager manager = new FakeManager();
+  private final Arena ownMemory = Arena.ofConfined();
+  private final MemorySegment engine = Arena.ofAuto().allocate((long) PAGES * BLOCK_BYTES, 4096);
+  private final GroupMemory group = GroupMemory.of(spec(engine), true);
+  private final PageClaims claims = PageClaims.enter(group.address());
+  private final CopyTools.Pool tools = new CopyTools.Pool(manager.arenas);
+  private final SaveBudget budget = new SaveBudget();
+  private final Random random = new Random(11);
+  private final int[] pages = random.ints(0, PAGES).distinct().limit(BLOCKS).toArray();
+
+  @BeforeEach
+  void fillMemory() {
+    fill(engine);
+    for (MemorySegment arena : manager.arenas) {
+      fill(arena);
+    }
+  }
+
+  @AfterEach
+  void endMemory() {
+    claims.leave();
+    ownMemory.close();
+  }
+
+  private void fill(MemorySegment memory) {
+    for (long i = 0; i < memory.byteSize(); i += 8) {
+      memory.set(ValueLayout.JAVA_LONG, i, random.nextLong());
+    }
+  }
+
+  private static GroupSpec spec(MemorySegment memory) {
+    List<GroupSpec.Layer> layers = new ArrayList<>();
+    for (int i = 0; i < LAYERS; i++) {
+      long offset = (long) i * PAGES * LAYER_BYTES;
+      layers.add(
+          new GroupSpec.Layer(
+              memory, offset, LAYER_BYTES, List.of(new GroupSpec.Segment(0, LAYER_BYTES))));
+    }
+    return new GroupSpec(0, GroupKind.PREFIX, 0, PAGES, layers);
+  }
+
+  private Target target(GroupMemory memory) {
+    Target.Builder target = new Target.Builder(new GroupMemory[] {memory}, BLOCKS);
+    target.add(0, pages);
+    return target.build();
+  }
+
+  private EngineOperation submit(int kind, GroupMemory memory) {
+    EngineOperation operation = kind == GrantTable.RESTORE ? restore(memory) : publish(memory);
+    run(operation);
+    return operation;
+  }
+
+  private RestoreOperation restore(GroupMemory memory) {
+    claims.claim(pages);
+    Lease lease = new Lease(77, FakeManager.EPOCH, 0, 0, BLOCKS);
+    return new RestoreOperation(
+        manager.session,
+        new RestoreSpan(5, 6, List.of(RestoreItem.of(lease, pages))),
+        Fence.done(),
+        BOUND_NS,
+        target(memory),
+        manager.arenas,
+        tools,
+        new PageClaims[] {claims},
+        false);
+  }
+
+  private PublishOperation publish(GroupMemory memory) {
+    BlockHashes hashes = BlockHashes.of(new byte[16 * BLOCKS], 16);
+    return new PublishOperation(
+        manager.session,
+        new PublishSpan(5, 6, 16, List.of(new PublishItem(0, 0, null, hashes, pages))),
+        budget.charge(SaveBudget.bytes(BLOCKS, 16, 1), 1),
+        Fence.done(),
+        BOUND_NS,
+        target(memory),
+        manager.arenas,
+        tools);
+  }
+
+  /** Grants it; steps it until it calls for help. */
+  private void grant(EngineOperation operation) {
+    manager.move(operation.operationId(), GrantState.PREPARING);
+    for (int i = 0; i < BLOCKS; i++) {
+      manager.plan(i, arena(i), 0, pages[i], offset(i), BLOCK_BYTES, 0);
+    }
+    manager.grant(operation.operationId(), BLOCKS);
+    for (int i = 0; !operation.takeCallForHelp(); i++) {
+      assertThat(i).isLessThan(BLOCKS);
+      assertThat(operation.step(1)).isTrue();
+    }
+    assertThat(operation.hasShares()).isTrue();
+  }
+
+  private static int arena(int block) {
+    return block / BLOCKS_AN_ARENA;
+  }
+
+  private static long offset(int block) {
+    return (long) (block % BLOCKS_AN_ARENA) * BLOCK_BYTES;
+  }
+
+  private static void run(EngineOperation operation) {
+    for (int i = 0; i < 10_000; i++) {
+      if (!operation.step(1)) {
+        return;
+      }
+    }
+    throw new AssertionError("operation never rests");
+  }
+
+  private MemorySegment inPool(int block) {
+    return manager.arenas[arena(block)].asSlice(offset(block), BLOCK_BYTES);
+  }
+
+  private boolean isSame(int block) {
+    MemorySegment pool = inPool(block);
+    for (int layer = 0; layer < LAYERS; layer++) {
+      long at = (long) (layer * PAGES + pages[block]) * LAYER_BYTES;
+      MemorySegment page = engine.asSlice(at, LAYER_BYTES);
+      if (page.mismatch(pool.asSlice((long) layer * LAYER_BYTES, LAYER_BYTES)) != -1) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  private void assertCopied(EngineOperation operation, int kind) {
+    assertThat(manager.state(operation.operationId())).isEqualTo(GrantState.DRAINED);
+    int slot = GrantWord.slotOf(operation.operationId());
+    assertThat(manager.table.entriesDone(slot)).isEqualTo(BLOCKS);
+    for (int i = 0; i < BLOCKS; i++) {
+      assertThat(isSame(i)).as("block %s", i).isTrue();
+      if (kind == GrantTable.PUBLISH) {
+        CRC32C crc = new CRC32C();
+        crc.update(inPool(i).asByteBuffer());
+        assertThat(manager.crc(i)).isEqualTo((int) crc.getValue());
+      }
+    }
+  }
+
+  @ParameterizedTest
+  @ValueSource(ints = {GrantTable.RESTORE, GrantTable.PUBLISH})
+  void shouldCopyEachShareOnce(int kind) {
+    EngineOperation operation = submit(kind, group);
+    grant(operation);
+    int helped = 0;
+    while (operation.hasShares()) {
+      if (random.nextBoolean()) {
+        operation.step(1);
+      } else if (operation.help()) {
+        helped++;
+      }
+    }
+    assertThat(operation.help()).isFalse();
+    run(operation);
+    assertThat(helped).isPositive();
+    assertCopied(operation, kind);
+  }
+
+  @ParameterizedTest
+  @ValueSource(ints = {GrantTable.RESTORE, GrantTable.PUBLISH})
+  void shouldEndWhenHelpersDidAllTheRest(int kind) {
+    EngineOperation operation = submit(kind, group);
+    grant(operation);
+    while (operation.hasShares()) {
+      assertThat(operation.help()).isTrue();
+    }
+    assertThat(manager.state(operation.operationId())).isEqualTo(GrantState.ACTIVE);
+    run(operation);
+    assertCopied(operation, kind);
+    if (operation instanceof RestoreOperation restore) {
+      assertThat(restore.layersDone()).isEqualTo(LAYERS);
+    }
+  }
+
+  @Test
+  void shouldStayOpenUntilTheLastHelperHasLeft() {
+    EngineOperation operation = submit(GrantTable.PUBLISH, group);
+    manager.move(operation.operationId(), GrantState.PREPARING);
+    for (int i = 0; i < BLOCKS; i++) {
+      manager.plan(i, arena(i), 0, pages[i], offset(i), BLOCK_BYTES, 0);
+    }
+    int slot = GrantWord.slotOf(operation.operationId());
+    manager.table.setPlan(slot, 0, BLOCKS, 1);
+    Plan plan = Plan.read(manager.table, slot, target(group), manager.arenas, 0, 0, false);
+    CopyWork copy =
+        new PublishCopy(plan, target(group), manager.arenas, tools.take(), manager.table.memory());
+    assertThat(copy.enter()).isTrue();
+    assertThat(copy.enter()).isTrue();
+    for (int i = 1; i < BLOCKS; i++) {
+      assertThat(copy.step()).isTrue();
+    }
+    assertThat(copy.step()).isFalse();
+    assertThat(copy.close()).isFalse();
+    copy.leave();
+    assertThat(copy.close()).isFalse();
+    assertThat(copy.enter()).isFalse();
+    copy.leave();
+    assertThat(copy.close()).isTrue();
+    assertThat(copy.help(tools)).isFalse();
+    assertThat(copy.entriesDone()).isEqualTo(BLOCKS);
+  }
+
+  @Test
+  void shouldClaimNothingOnceClosed() {
+    EngineOperation operation = submit(GrantTable.RESTORE, group);
+    grant(operation);
+    operation.cancel(Status.CANCELLED, "cancelled by the test");
+    run(operation);
+    assertThat(manager.state(operation.operationId())).isEqualTo(GrantState.DRAINED);
+    assertThat(operation.hasShares()).isFalse();
+    assertThat(operation.help()).isFalse();
+    assertThat(isSame(BLOCKS - 1)).isFalse();
+  }
+
+  @Test
+  void shouldFailWithItsHelper() throws InterruptedException {
+    MemorySegment confined = ownMemory.allocate((long) PAGES * BLOCK_BYTES, 4096);
+    EngineOperation operation = submit(GrantTable.RESTORE, GroupMemory.of(spec(confined), true));
+    grant(operation);
+    Thread helper = new Thread(operation::help); // may not touch memory of this thread
+    helper.start();
+    helper.join();
+    assertThat(operation.hasShares()).isFalse();
+    run(operation);
+    assertThat(manager.state(operation.operationId())).isEqualTo(GrantState.DRAINED);
+    RestoreResult result = ((RestoreOperation) operation).result();
+    assertThat(result.status()).isEqualTo(Status.COPY_FAILED);
+    assertThat(result.message()).contains("copy failed", "thread");
+  }
+
+  /** Whoever is told that the copy has ended may use the memory for something else at once. */
+  @ParameterizedTest
+  @ValueSource(ints = {GrantTable.RESTORE, GrantTable.PUBLISH})
+  void shouldTouchNoMemoryOnceDrained(int kind) throws InterruptedException {
+    AtomicReference<EngineOperation> current = new AtomicReference<>();
+    List<Thread> helpers = new ArrayList<>();
+    for (int i = 0; i < 3; i++) {
+      Thread helper = new Thread(() -> helpUntilNull(current));
+      helpers.add(helper);
+    }
+    MemorySegment[] written =
+        kind == GrantTable.RESTORE ? new MemorySegment[] {engine} : manager.arenas;
+    for (int round = 0; round < 100; round++) {
+      EngineOperation operation = submit(kind, group);
+      grant(operation);
+      current.set(operation);
+      if (round == 0) {
+        helpers.forEach(Thread::start);
+      }
+      while (manager.state(operation.operationId()) == GrantState.ACTIVE) {
+        operation.step(1);
+      }
+      for (MemorySegment memory : written) {
+        memory.fill((byte) round);
+      }
+      manager.reap(operation.operationId(), Status.OK, BLOCKS, 0, 0);
+      run(operation);
+      assertThat(operation.isSettled()).isTrue();
+      for (MemorySegment memory : written) {
+        assertThat(isFilled(memory, (byte) round)).as("round %s", round).isTrue();
+      }
+    }
+    current.set(null);
+    for (Thread helper : helpers) {
+      helper.join();
+    }
+  }
+
+  private static void helpUntilNull(AtomicReference<EngineOperation> current) {
+    EngineOperation operation = current.get();
+    while (operation != null) {
+      if (!operation.help()) {
+        Thread.onSpinWait();
+      }
+      operation = current.get();
+    }
+  }
+
+  private static boolean isFilled(MemorySegment memory, byte value) {
+    long word = 0x0101_0101_0101_0101L * (value & 0xff);
+    for (long i = 0; i < memory.byteSize(); i += 8) {
+      if (memory.get(ValueLayout.JAVA_LONG, i) != word) {
+        return false;
+      }
+    }
+    return true;
+  }
+}
