@@ -18,6 +18,11 @@ import java.util.List;
  */
 final class CopyBench implements Benches.Bench {
   private static final int ROUNDS = 9;
+
+  /** A round takes some 15 ms, and the JVMs compile for two seconds or three. */
+  private static final int RATE_ROUNDS = 45;
+
+  private static final long RATE_WARM_UP_NS = 3_000_000_000L;
   private static final int OPERATIONS = 4;
   private static final int OPERATION_BYTES = 32 << 20;
   private static final long POOL_BYTES = 1L << 30;
@@ -67,10 +72,10 @@ final class CopyBench implements Benches.Bench {
       side.blocks.publish(RESIDENT_BYTES / block, OPERATION_BYTES / block);
       compile(() -> side.restoreNs(1));
       BenchCase restore =
-          Rounds.run(ROUNDS, side::restoreRate, peer.rate("out", block))
+          Rounds.run(RATE_WARM_UP_NS, RATE_ROUNDS, side::restoreRate, peer.rate("out", block))
               .as("restore, " + blocks, "GB/s", HIGHER, peer.label(MEMCPY));
       BenchCase nonTemporal =
-          Rounds.run(ROUNDS, side::restoreRate, peer.rate("nt", block))
+          Rounds.run(RATE_WARM_UP_NS, RATE_ROUNDS, side::restoreRate, peer.rate("nt", block))
               .as(
                   "restore, " + blocks + ", beside non-temporal",
                   "GB/s",
@@ -78,7 +83,7 @@ final class CopyBench implements Benches.Bench {
                   peer.label(NON_TEMPORAL));
       compile(() -> side.publishNs(1)); // evicts: no restore after it
       BenchCase publish =
-          Rounds.run(ROUNDS, side::publishRate, peer.rate("in", block))
+          Rounds.run(RATE_WARM_UP_NS, RATE_ROUNDS, side::publishRate, peer.rate("in", block))
               .as("publish, " + blocks, "GB/s", HIGHER, peer.label(MEMCPY));
       return List.of(restore, nonTemporal, publish);
     }

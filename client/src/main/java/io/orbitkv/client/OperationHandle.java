@@ -50,15 +50,21 @@ final class OperationHandle {
     return operation.isDone() || condition.getAsBoolean();
   }
 
+  @SuppressWarnings("ThreadPriorityCheck") // both may share one processor
   private void drive(BooleanSupplier condition, long began, long timeoutNs) {
     operation.attend(true);
     try {
       long now = began;
       long spinEnd = began + spinNs;
+      long yielded = began;
       while (!isMet(condition) && now - began < timeoutNs && now - spinEnd < 0) {
         if (step(now)) {
           now = System.nanoTime();
           spinEnd = now + spinNs;
+        } else if (now - yielded > QueryCalls.YIELD_NS) {
+          Thread.yield();
+          now = System.nanoTime();
+          yielded = now;
         } else {
           Thread.onSpinWait();
           now = System.nanoTime();

@@ -53,6 +53,9 @@ final class QueryCalls {
   /** Looks at the ring between two looks at the clock. */
   private static final int SPINS_A_LOOK = 16;
 
+  /** How often a spinning waiter lets a Manager run that was woken on its processor. */
+  static final long YIELD_NS = 10_000;
+
   /** State bits below the request id in {@link Call#word}. */
   private static final long WAITING = 1;
 
@@ -306,7 +309,9 @@ final class QueryCalls {
     return false;
   }
 
+  @SuppressWarnings("ThreadPriorityCheck") // both may share one processor
   private void readUntilDone(Call call, long began, long spinNs, long timeoutNs) {
+    long yielded = 0;
     while (true) {
       for (int spins = 0; spins < SPINS_A_LOOK && !replies.hasNext(); spins++) {
         Thread.onSpinWait();
@@ -318,6 +323,9 @@ final class QueryCalls {
       }
       if (waited >= spinNs) {
         sleep((int) Math.min(MAX_SLEEP_MS, (timeoutNs - waited) / 1_000_000 + 1));
+      } else if (waited - yielded > YIELD_NS) {
+        Thread.yield();
+        yielded = waited;
       }
     }
   }
