@@ -10,6 +10,8 @@ import java.util.List;
 
 /**
  * Time of a lookup a hash, over few and many resident blocks; each size in a Manager of its own.
+ * The hashes of a lookup are those of a chain, as an engine asks for; scattered ones, which no
+ * engine asks for together, show what it costs when no block lies beside the one before.
  */
 final class LookupBench implements Benches.Bench {
   private static final int ROUNDS = 9;
@@ -24,22 +26,33 @@ final class LookupBench implements Benches.Bench {
   @Override
   public List<BenchCase> run(BenchContext context) throws IOException {
     List<BenchCase> cases = new ArrayList<>();
+    String same = "the same over " + FEW + " blocks";
     try (Side few = Side.start(context, FEW)) {
       for (long blocks : MANY) {
         try (Side many = Side.start(context, blocks)) {
           for (int hashes : HASHES) {
             cases.add(
-                Rounds.run(ROUNDS, () -> many.nsPerHash(hashes), () -> few.nsPerHash(hashes))
-                    .as(
-                        hashes + " hashes over " + blocks + " blocks",
-                        "ns/hash",
-                        LOWER,
-                        "the same over " + FEW + " blocks"));
+                run(many, few, hashes, true)
+                    .as(hashes + " hashes over " + blocks + " blocks", "ns/hash", LOWER, same));
+            if (hashes > 1) {
+              cases.add(
+                  run(many, few, hashes, false)
+                      .as(
+                          hashes + " scattered hashes over " + blocks + " blocks",
+                          "ns/hash",
+                          LOWER,
+                          same));
+            }
           }
         }
       }
     }
     return cases;
+  }
+
+  private static Rounds run(Side many, Side few, int hashes, boolean chain) throws IOException {
+    return Rounds.run(
+        ROUNDS, () -> many.nsPerHash(hashes, chain), () -> few.nsPerHash(hashes, chain));
   }
 
   /** A Manager with resident blocks. */
@@ -65,12 +78,12 @@ final class LookupBench implements Benches.Bench {
       }
     }
 
-    /** Median of some lookups of random hashes; giving the leases back is not timed. */
-    double nsPerHash(int hashes) {
+    /** Median of some lookups; giving the leases back is not timed. */
+    double nsPerHash(int hashes, boolean chain) {
       int lookups = Math.min(MOST_LOOKUPS, HASHES_A_ROUND / hashes);
       BlockHashes[] batches = new BlockHashes[lookups];
       for (int i = 0; i < lookups; i++) {
-        batches[i] = blocks.random(hashes);
+        batches[i] = chain ? blocks.chain(hashes) : blocks.random(hashes);
       }
       double[] times = new double[lookups];
       for (int i = 0; i < lookups; i++) {

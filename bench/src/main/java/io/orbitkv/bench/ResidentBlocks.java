@@ -4,6 +4,7 @@ import io.orbitkv.channel.Status;
 import io.orbitkv.client.BlockHashes;
 import io.orbitkv.client.PublishResult;
 import java.util.SplittableRandom;
+import java.util.stream.LongStream;
 
 /** Blocks that a bench has published, with ids from 0 on. Belongs to one thread. */
 final class ResidentBlocks {
@@ -42,6 +43,12 @@ final class ResidentBlocks {
       ids[i] = count++;
     }
     return Mix.hashes(SEED, ids);
+  }
+
+  /** Hashes of blocks that were published one after the other, from a random one on. */
+  BlockHashes chain(int size) {
+    long first = random.nextLong(count - size + 1);
+    return Mix.hashes(SEED, LongStream.range(first, first + size).toArray());
   }
 
   /** Hashes of published blocks at random, none twice. */

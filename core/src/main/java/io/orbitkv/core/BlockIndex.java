@@ -53,7 +53,11 @@ final class BlockIndex {
   private static final int STATE_SHIFT = 24;
   private static final int STATE_MASK = 15;
   private static final int FIRST_BUCKETS = 1024;
-  private static final int FIRST_BATCH = 128; // not wasting much where the first hash is missing
+
+  /** Rows after which the next ones are expected to follow each other again. */
+  private static final int LONG_RUN = 16;
+
+  private static final int SMALL_BATCH = 64;
   private static final int BATCH = 512;
 
   private final MemorySegment rows;
@@ -205,9 +209,9 @@ final class BlockIndex {
       int count,
       int[] out,
       boolean prefix) {
-    int batch = FIRST_BATCH;
-    for (int base = 0; base < count; base += batch, batch = BATCH) {
-      batch = Math.min(batch, count - base);
+    int base = 0;
+    for (int most = 1; base < count; ) {
+      int batch = Math.min(most, count - base);
       long first = hashes + (long) base * hashBytes;
       loadHeads(space, data, first, hashBytes, batch);
       for (int left = batch; left > 0; ) {
@@ -220,8 +224,34 @@ final class BlockIndex {
           return base + i;
         }
       }
+      base += batch;
+      int run = follow(space, data, hashes, hashBytes, base, count, out);
+      base += run;
+      most = run >= LONG_RUN ? 1 : Math.clamp(2L * most, SMALL_BATCH, BATCH);
     }
     return count;
+  }
+
+  /**
+   * Finds the rows of hashes from one on as long as each lies behind the row of the one before, as
+   * the rows of blocks do that were published together: no bucket has to be loaded for them, and
+   * the processor fetches their rows ahead.
+   *
+   * @param from first hash; the row of the one before is in {@code out}
+   * @return number of hashes that were found
+   */
+  private int follow(
+      int space, MemorySegment data, long hashes, int hashBytes, int from, int count, int[] out) {
+    int row = out[from - 1];
+    int i = from;
+    while (row >= 0
+        && i < count
+        && ++row < highWater
+        && matches(row, space, data, hashes + (long) i * hashBytes, hashBytes)
+        && state(row) == RESIDENT) {
+      out[i++] = row;
+    }
+    return i - from;
   }
 
   /**

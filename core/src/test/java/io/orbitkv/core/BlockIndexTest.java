@@ -71,6 +71,42 @@ class BlockIndexTest {
     assertThat(index.find(1, hashes, 0, 32)).isEqualTo(rowOf.get(5L));
   }
 
+  @ParameterizedTest(name = "every {0}th row is no longer its key''s")
+  @ValueSource(ints = {2, 3, 17, 40, 200})
+  void followsOnlyRowsThatAreResident(int every) {
+    for (long key = 0; key < MOST; key++) {
+      insert(key, 32);
+    }
+    for (int key = every - 1; key < MOST; key += every) {
+      int row = rowOf.remove((long) key);
+      index.remove(row); // the hash stays in a row that is unsealed, free, or another space's
+      if (key % 3 == 1) {
+        index.freeRow(row);
+      } else if (key % 3 == 2) {
+        write(0, key, 32);
+        index.fill(row, 2, hashes, 0, 32, key, 0, 0);
+        index.insert(row);
+      }
+    }
+    long[] keys = new long[MOST];
+    Arrays.setAll(keys, i -> i);
+    int[] wanted = wanted(keys);
+    assertThat(find(keys, 32, false)).containsExactly(wanted);
+    assertThat(find(keys, 32, true)).containsExactly(Arrays.copyOf(wanted, every - 1));
+  }
+
+  @ParameterizedTest(name = "{0} hashes")
+  @ValueSource(ints = {1, 2, 65, 1000})
+  void aRunEndsAtTheLastRow(int count) {
+    for (long key = 0; key < count; key++) {
+      insert(key, 32);
+    }
+    long[] keys = new long[count + 5];
+    Arrays.setAll(keys, i -> i);
+    assertThat(find(keys, 32, false)).containsExactly(wanted(keys));
+    assertThat(find(keys, 32, true)).hasSize(count);
+  }
+
   /** Hashes that differ in one word each, so that every word counts. */
   private void write(int place, long key, int hashBytes) {
     long at = (long) place * hashBytes;
