@@ -17,8 +17,9 @@ import java.util.concurrent.Semaphore;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * Restores of blocks in DRAM while another engine keeps the SSD busy with blocks that only it has,
- * beside the same restores while it does nothing.
+ * Restores of blocks in DRAM while other engines keep the SSD busy with blocks that only it has,
+ * beside the same restores while they do nothing. Who restores has a processor of its own, as in
+ * the other benchmarks; the Manager and the other engines share another one.
  */
 final class SsdNeighbourBench {
   static final String NAME = "restore of 1 MiB from DRAM beside a busy SSD";
@@ -28,6 +29,7 @@ final class SsdNeighbourBench {
   private static final long SSD_BYTES = 3L << 30;
   private static final long STORED_BLOCKS = (SSD_BYTES - (256L << 20)) / BLOCK;
   private static final int BATCH = 32;
+  private static final int READERS = 3;
   private static final int HOT_BLOCKS = 64;
   private static final long SEED = 7;
   private static final int ROUNDS = 10;
@@ -36,25 +38,28 @@ final class SsdNeighbourBench {
   private SsdNeighbourBench() {}
 
   static List<BenchCase> measure(BenchContext context, Path directory) throws IOException {
-    try (ManagerProcess manager =
-            ManagerProcess.start(
-                context.command(),
-                POOL_BYTES,
-                "--ssd-cache-path",
-                directory.toString(),
-                "--ssd-cache-capacity",
-                Long.toString(SSD_BYTES));
-        Reader reader = new Reader(manager.socket());
+    try (ManagerProcess manager = context.onServerCpu(() -> start(context, directory));
+        Readers readers = new Readers(manager.socket());
         Restorer restorer = new Restorer(manager.socket())) {
-      reader.fill();
+      readers.fill();
       restorer.fill();
-      reader.start();
-      return compare(manager, reader, restorer, context.scope().roundNs(ROUNDS));
+      context.onServerCpu(readers::start);
+      return compare(manager, readers, restorer, context.scope().roundNs(ROUNDS));
     }
   }
 
+  private static ManagerProcess start(BenchContext context, Path directory) throws IOException {
+    return ManagerProcess.start(
+        context.command(),
+        POOL_BYTES,
+        "--ssd-cache-path",
+        directory.toString(),
+        "--ssd-cache-capacity",
+        Long.toString(SSD_BYTES));
+  }
+
   private static List<BenchCase> compare(
-      ManagerProcess manager, Reader reader, Restorer restorer, long roundNs) throws IOException {
+      ManagerProcess manager, Readers readers, Restorer restorer, long roundNs) throws IOException {
     restorer.times(roundNs);
     Side alone = new Side();
     Side busy = new Side();
@@ -67,12 +72,12 @@ final class SsdNeighbourBench {
         continue;
       }
       double cpuBefore = manager.cpuSeconds();
-      long blocksBefore = reader.blocks.get();
+      long blocksBefore = readers.blocks();
       long start = System.nanoTime();
-      reader.go();
+      readers.go();
       busy.add(restorer.times(roundNs));
-      reader.pause();
-      double read = (reader.blocks.get() - blocksBefore) * (double) BLOCK;
+      readers.pause();
+      double read = (readers.blocks() - blocksBefore) * (double) BLOCK;
       rates[i / 2] = read / (System.nanoTime() - start);
       cpu += manager.cpuSeconds() - cpuBefore;
       bytes += read;
@@ -154,17 +159,61 @@ final class SsdNeighbourBench {
     }
   }
 
-  /** Has blocks loaded that are on SSD alone, as many at once as the tier takes. */
+  /** Several engines, so that the tier always has loads that wait. */
+  private static final class Readers implements AutoCloseable {
+    private final List<Reader> all = new ArrayList<>();
+
+    Readers(Path socket) {
+      try {
+        for (int i = 0; i < READERS; i++) {
+          all.add(new Reader(socket, i));
+        }
+      } catch (RuntimeException e) {
+        close();
+        throw e;
+      }
+    }
+
+    void fill() {
+      all.getFirst().fill();
+    }
+
+    Readers start() {
+      all.forEach(Reader::start);
+      return this;
+    }
+
+    void go() {
+      all.forEach(Reader::go);
+    }
+
+    void pause() {
+      all.forEach(Reader::pause);
+    }
+
+    long blocks() {
+      return all.stream().mapToLong(reader -> reader.blocks.get()).sum();
+    }
+
+    @Override
+    public void close() {
+      all.forEach(Reader::close);
+    }
+  }
+
+  /** Has blocks loaded that are on SSD alone, many at once. */
   private static final class Reader implements AutoCloseable {
     private final Engine engine;
+    private final SplittableRandom random;
     private final Semaphore turn = new Semaphore(0, true);
     private final Thread thread = Thread.ofPlatform().daemon().unstarted(this::run);
     private volatile boolean closed;
     private final AtomicLong blocks = new AtomicLong();
     private volatile RuntimeException failure;
 
-    Reader(Path socket) {
+    Reader(Path socket, int number) {
       engine = Engine.open(socket, BLOCK, BATCH);
+      random = new SplittableRandom(SEED + number);
     }
 
     /** Publishes more than the pool holds, in chains. */
@@ -198,7 +247,6 @@ final class SsdNeighbourBench {
     }
 
     private void run() {
-      SplittableRandom random = new SplittableRandom(SEED);
       while (!closed) {
         turn.acquireUninterruptibly();
         try {

@@ -226,7 +226,7 @@ class CommandLineTest {
   @Test
   void shouldNotGrowUnderLoadOnEverySession() throws Exception {
     Path json = directory.resolve("soak.json");
-    Ended ended = run("bench", "soak", "--seconds", "60", "--json", json.toString());
+    Ended ended = run("bench", "soak", "--seconds", "240", "--json", json.toString());
     assertThat(ended.code()).as(ended.out() + ended.err()).isZero();
     JsonNode report = new JsonMapper().readTree(Files.readString(json));
     assertThat(report.get("met").asBoolean()).isTrue();

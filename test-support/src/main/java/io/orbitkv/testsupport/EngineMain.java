@@ -70,7 +70,8 @@ public final class EngineMain {
   /** Pages of an engine for large operations. */
   static final int MANY_PAGES = 70_000;
 
-  private static final Duration BOUND = Duration.ofSeconds(30);
+  /** Longer than a test stops a process for. */
+  private static final Duration BOUND = Duration.ofSeconds(150);
 
   private final PrintStream out = new PrintStream(System.out, true, StandardCharsets.UTF_8);
   private final int blockBytes;
