@@ -99,7 +99,7 @@ final class CopyAgents implements WakeUps {
       return false;
     }
     boolean helped = operation.help();
-    if (operation.waitsForHelpers()) {
+    if (helped && operation.waitsForHelpers()) {
       kickAgents(); // the driver may sleep since this thread was the last
     }
     return helped;
@@ -162,6 +162,11 @@ final class CopyAgents implements WakeUps {
         }
       }
     }
+  }
+
+  /** Steps on this thread what no agent drives, once round; for when they have ended. */
+  void look() {
+    look(new Pass());
   }
 
   private void look(Pass pass) {

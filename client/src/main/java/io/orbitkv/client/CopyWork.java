@@ -141,19 +141,22 @@ abstract sealed class CopyWork permits PublishCopy, RestoreCopy {
 
   // For helpers.
 
-  /** Copies one share, if one is left and helpers are let in; false when nothing was done. */
+  /**
+   * Copies one share, if one is left and helpers are let in.
+   *
+   * @return true when the helper was inside, so that the driver may have had to wait for it
+   */
   final boolean help(CopyTools.Pool pool) {
     if (!hasShares() || !enter()) {
       return false;
     }
     try {
       long share = claim();
-      if (share == NONE) {
-        return false;
+      if (share != NONE) {
+        CopyTools own = pool.take();
+        copyShare(share, own);
+        pool.giveBack(own);
       }
-      CopyTools own = pool.take();
-      copyShare(share, own);
-      pool.giveBack(own);
       return true;
     } catch (Throwable t) { // the driver tells
       failure = t;

@@ -639,6 +639,7 @@ public final class OrbitKvClient implements AutoCloseable {
     agents.kickAgents();
     long began = System.nanoTime();
     while (!session.isIdle() && System.nanoTime() - began < timeoutNs()) {
+      agents.look(); // an earlier close may have ended the agents
       Uninterruptibly.park(this, SETTLE_LOOK_NS);
     }
     return session.isIdle();

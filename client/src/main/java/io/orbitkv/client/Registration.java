@@ -346,6 +346,18 @@ public final class Registration implements AutoCloseable {
     client.forget(this);
   }
 
+  /** Makes a step; false when another thread drives the operation, or nothing moved. */
+  private static boolean step(EngineOperation operation) {
+    if (!operation.tryDrive()) {
+      return false;
+    }
+    try {
+      return operation.step(System.nanoTime());
+    } finally {
+      operation.endDrive();
+    }
+  }
+
   private void awaitPages(long timeoutNs) {
     long began = System.nanoTime();
     for (EngineOperation operation : operations) {
@@ -359,13 +371,7 @@ public final class Registration implements AutoCloseable {
                   + ", ms="
                   + TimeUnit.NANOSECONDS.toMillis(timeoutNs));
         }
-        if (operation.tryDrive()) {
-          try {
-            operation.step(System.nanoTime());
-          } finally {
-            operation.endDrive();
-          }
-        } else {
+        if (!step(operation)) {
           Uninterruptibly.park(this, POLL_NS);
         }
       }

@@ -112,6 +112,21 @@ class CopyAgentsTest {
     assertThat(manager.state(operation.operationId())).isEqualTo(GrantState.ACKNOWLEDGED);
   }
 
+  /** As a client that is closed once more after a copy outlasted the bound of the first time. */
+  @Test
+  void shouldSettleByALookWhatItsEndedThreadsLeft() {
+    RestoreOperation operation = reserve(Fence.done(), 5, tools);
+    assertThat(agents.close(BOUND.toNanos())).isTrue();
+    grant(operation, 5);
+    agents.look();
+    assertThat(manager.state(operation.operationId())).isEqualTo(GrantState.DRAINED);
+    manager.reap(operation.operationId(), Status.OK, 0, 0, 0);
+    assertThat(manager.session.isIdle()).isFalse();
+    agents.look();
+    assertThat(manager.state(operation.operationId())).isEqualTo(GrantState.ACKNOWLEDGED);
+    assertThat(manager.session.isIdle()).isTrue();
+  }
+
   @Test
   void shouldLetACallerWorkWhileItWaits() {
     RestoreOperation operation = submit(Fence.done(), 4);
