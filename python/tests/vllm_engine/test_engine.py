@@ -262,6 +262,9 @@ def test_computes_a_block_whose_bytes_changed_in_the_pool(
     assert facts["counters"]["failed_blocks"] > failed
     assert facts["audit"]["wrong"] == 0
     assert "blocks were not restored" in second.words()
+    second.forget()
+    assert same(second.ask(**STORY), plain.story)
+    assert second.facts()["counters"]["failed_blocks"] == facts["counters"]["failed_blocks"]  # it was stored again
 
 
 def test_saves_nothing_that_was_computed_from_a_damaged_block(

@@ -14,7 +14,8 @@ import java.lang.foreign.MemorySegment;
  *      8      8  allocation  Manager; allocation id
  *     16      8  offset      Manager; bytes into the arena
  *     24      4  length      Manager; bytes
- *     28      4  crc32c      Manager for a restore, engine for a publish
+ *     28      4  crc32c      Manager for a restore, engine for a publish; also
+ *                             engine for a restored block whose bytes have another sum
  * </pre>
  */
 public final class PlanEntry {

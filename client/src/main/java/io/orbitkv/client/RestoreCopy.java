@@ -1,17 +1,27 @@
 package io.orbitkv.client;
 
+import io.orbitkv.channel.PlanEntry;
 import java.lang.foreign.MemorySegment;
 
 /**
  * Copies blocks from arenas to pages: first, when asked, the sum of every source, then layer 0 of
- * every block, layer 1 and so on. A share is some blocks of a layer.
+ * every block, layer 1 and so on. A share is some blocks of a layer. A sum that differs is left in
+ * the plan, where the Manager sees it.
  */
 final class RestoreCopy extends CopyWork {
+  private final MemorySegment bank;
   private int checked;
   private int layersDone;
 
-  RestoreCopy(Plan plan, Target target, MemorySegment[] arenas, CopyTools tools, boolean verify) {
+  RestoreCopy(
+      Plan plan,
+      Target target,
+      MemorySegment[] arenas,
+      CopyTools tools,
+      boolean verify,
+      MemorySegment bank) {
     super(plan, target, arenas, tools, mostLayers(plan, target));
+    this.bank = bank;
     this.checked = verify ? 0 : plan.size;
   }
 
@@ -49,9 +59,10 @@ final class RestoreCopy extends CopyWork {
     }
     int arena = plan.arena[checked];
     long length = group(checked).blockBytes;
-    if (tools.copier.checksum(tools.views[arena], plan.offset[checked], length)
-        != plan.crc[checked]) {
+    int sum = tools.copier.checksum(tools.views[arena], plan.offset[checked], length);
+    if (sum != plan.crc[checked]) {
       failed.set(checked);
+      PlanEntry.putCrc(bank, plan.entryAt(checked), sum);
     }
     checked++;
     return true;

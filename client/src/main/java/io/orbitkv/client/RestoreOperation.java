@@ -70,7 +70,7 @@ final class RestoreOperation extends EngineOperation {
 
   @Override
   CopyWork newWork(Plan plan, CopyTools tools) {
-    return new RestoreCopy(plan, target, arenas, tools, verify);
+    return new RestoreCopy(plan, target, arenas, tools, verify, table.memory());
   }
 
   @Override

@@ -8,6 +8,7 @@ import io.orbitkv.channel.GrantWord;
 import io.orbitkv.channel.GroupKind;
 import io.orbitkv.channel.Memory;
 import io.orbitkv.channel.Opcode;
+import io.orbitkv.channel.PlanEntry;
 import io.orbitkv.channel.PublishReply;
 import io.orbitkv.channel.PublishRequest;
 import io.orbitkv.channel.RestoreRequest;
@@ -340,7 +341,9 @@ class EngineOperationTest {
             0,
             0,
             true);
-    RestoreCopy copy = new RestoreCopy(plan, target.build(), manager.arenas, tools.take(), false);
+    RestoreCopy copy =
+        new RestoreCopy(
+            plan, target.build(), manager.arenas, tools.take(), false, manager.table.memory());
     assertThat(copy.step()).isFalse();
     assertThat(copy.bytes()).isEqualTo(3 * 4096);
     assertThat(engine.asSlice(2 * 4096, 8192).mismatch(manager.arenas[0].asSlice(0, 8192)))
@@ -716,6 +719,13 @@ class EngineOperationTest {
     assertThat(operation.result().notDelivered().get(1)).isTrue();
     assertThat(page(3)).isEqualTo(block(0, 0));
     assertThat(page(4)).isEqualTo(before);
+    assertThat(sumInPlan(0)).isEqualTo(crc(0, 0));
+    assertThat(sumInPlan(1)).as("what was found, for the Manager").isEqualTo(crc(1, 4096));
+  }
+
+  private int sumInPlan(int entry) {
+    return PlanEntry.crc(
+        manager.table.memory(), GrantTable.bankAt(0) + (long) entry * PlanEntry.BYTES);
   }
 
   @Test

@@ -11,6 +11,7 @@ import static io.orbitkv.client.Scenario.Event.MANAGER_DIES;
 import static io.orbitkv.client.Scenario.Event.MANAGER_STOPS;
 import static io.orbitkv.client.Scenario.Event.SOCKET_0_ENDS;
 import static io.orbitkv.client.Scenario.Event.SOCKET_1_ENDS;
+import static io.orbitkv.client.Scenario.Event.TIME_PASSES;
 import static io.orbitkv.client.Scenario.Event.UNREGISTER;
 import static io.orbitkv.client.Scenario.otherPublish;
 import static io.orbitkv.client.Scenario.publish;
@@ -207,6 +208,14 @@ class GrantExplorerTest {
             "operation 1 OK"),
         kept("a full bank", bank(), "operation 0 OK", "operation 1 OK"),
         kept(
+            "a full bank that nobody empties",
+            bank().may(TIME_PASSES),
+            "REVOKED",
+            "operation 0 LIMIT",
+            "operation 1 LIMIT",
+            "operation 0 OK",
+            "operation 1 OK"),
+        kept(
             "a full bank, in trouble",
             Scenario.of(publish(0, ONE), otherPublish(0, ONE)).fullBank().may(SOCKET_0_ENDS),
             "operation 1 SESSION_ENDED"),
@@ -264,7 +273,7 @@ class GrantExplorerTest {
             "operation 1 OK"),
         kept(
             "a full bank of two parts, in trouble",
-            bank().may(SOCKET_0_ENDS, ENGINE_0_DIES),
+            bank().may(SOCKET_0_ENDS, ENGINE_0_DIES, TIME_PASSES),
             "operation 1 OK"),
         kept(
             "a registration after another, cancels", registersAgain().cancels(), "operation 1 OK"));
@@ -305,6 +314,10 @@ class GrantExplorerTest {
         weak(
             "a revoke compares",
             Scenario.of(restore(0, ONE)).may(UNREGISTER).tables(storing(GrantState.REVOKED)),
+            "a block is not pinned while the engine may touch it"),
+        weak(
+            "a revoke for another compares",
+            bank().may(TIME_PASSES).tables(storing(GrantState.REVOKED)),
             "a block is not pinned while the engine may touch it"),
         weak(
             "a grant compares",

@@ -22,6 +22,7 @@ import java.util.function.Function;
 final class GrantWorld {
   private static final long ROUND_NS = 1_000_000;
   private static final int ROUNDS = 60;
+  private static final long LONG_NS = 20_000_000_000L;
   private static final int SOURCE_PAGE = 0;
 
   /** Makes the Manager's view of the table; a weakened one breaks a rule. */
@@ -527,7 +528,7 @@ final class GrantWorld {
       case UNREGISTER -> session.isServed() && !session.lossSeen && !session.process.dead;
       case COMMAND_LOST -> session.isServed() && session.hasCommand();
       case LEASE_ENDS -> session.isServed() && !session.lossSeen;
-      case MANAGER_DIES, MANAGER_STOPS, CLEAR -> !manager.dead;
+      case MANAGER_DIES, MANAGER_STOPS, CLEAR, TIME_PASSES -> !manager.dead;
       case DIRTY_BIT_LOST -> true;
       case COMMAND_REPEATED -> false;
     };
@@ -555,6 +556,7 @@ final class GrantWorld {
       case DIRTY_BIT_LOST -> session.loseDirtyBits();
       case CLEAR -> clear();
       case LEASE_ENDS -> operations.forEach(operation -> release(operation));
+      case TIME_PASSES -> managerCall(session, "tick", () -> manager.core.tick(now + LONG_NS));
       case COMMAND_REPEATED -> throw new AssertionError(event);
     }
   }

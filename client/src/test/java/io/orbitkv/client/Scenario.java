@@ -19,7 +19,8 @@ final class Scenario {
     COMMAND_LOST,
     DIRTY_BIT_LOST,
     CLEAR,
-    LEASE_ENDS
+    LEASE_ENDS,
+    TIME_PASSES
   }
 
   /** When session 1 begins, and whose it is. */

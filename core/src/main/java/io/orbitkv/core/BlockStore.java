@@ -31,6 +31,7 @@ final class BlockStore {
   private long pinRefs;
   private long unsealed;
   private long residentBytes;
+  private long shortage;
   long insertions;
   long evictions;
   long evictedBytes;
@@ -199,11 +200,16 @@ final class BlockStore {
     history.record(digest, living.id, living == space ? reason : MissReason.CLEARED);
   }
 
-  /** Gives up a resident row whose bytes are not what was published, unless it is in use. */
-  void discard(int row) {
-    if (isResident(row) && index.pins(row) == 0) {
+  /**
+   * Gives up a resident row whose bytes are not what was published; false when it is in use or
+   * gone.
+   */
+  boolean discard(int row) {
+    boolean may = isResident(row) && index.pins(row) == 0;
+    if (may) {
       evict(row);
     }
+    return may;
   }
 
   /**
@@ -258,8 +264,21 @@ final class BlockStore {
     return namespaces.space(id);
   }
 
+  /** Notes that the pool had no room for a block, since nothing in it may go. */
+  void noteShortage(Namespaces.Space space) {
+    shortage += space.size.slotBytes;
+  }
+
+  /** Bytes for which the pool had no room since the last call. */
+  long takeShortage() {
+    long bytes = shortage;
+    shortage = 0;
+    return bytes;
+  }
+
   /** Notes that a block could not be stored. */
   void noteRefused(Namespaces.Space space, MemorySegment data, long hash, int hashBytes) {
+    noteShortage(space);
     history.record(BlockIndex.digest(data, hash, hashBytes), space.id, MissReason.REFUSED);
   }
 

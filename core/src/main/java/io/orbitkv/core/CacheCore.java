@@ -236,6 +236,7 @@ public final class CacheCore {
     if (from == null || from.lost) {
       return;
     }
+    operations.setNow(nowNs);
     try {
       dispatch(from, ring, command, data, length, nowNs);
     } catch (ProtocolException e) {
@@ -331,6 +332,7 @@ public final class CacheCore {
       return 0;
     }
     from.drainsSeen = drains;
+    operations.setNow(nowNs);
     int work = 0;
     try {
       for (int word = 0; word < GrantTable.DIRTY_WORDS; word++) {
@@ -362,6 +364,7 @@ public final class CacheCore {
   }
 
   private int inspectAll(Session session, long nowNs) {
+    operations.setNow(nowNs);
     int work = 0;
     for (int slot = 0; session.unsettled > 0 && slot < session.operations.length; slot++) {
       Operation op = session.operations[slot];
@@ -520,11 +523,16 @@ public final class CacheCore {
 
   // ---- time and stop ----
 
-  /** Lets time pass: leases that have become too old end, old queries are forgotten. */
+  /**
+   * Lets time pass: leases that have become too old end, old queries are forgotten, and grants that
+   * no engine takes up are revoked where others wait for their room.
+   */
   public void tick(long nowNs) {
     store.setNow(nowNs);
     leases.expire(nowNs);
     leases.expireQueries(sessions, nowNs);
+    operations.setNow(nowNs);
+    operations.relieve(sessions);
     if (ssd != null) {
       ssd.tick(nowNs);
     }
@@ -614,6 +622,8 @@ public final class CacheCore {
         operations.publishes,
         operations.publishedBytes,
         operations.failed,
+        operations.revoked,
+        operations.damaged,
         operations.stale,
         violations,
         List.copyOf(lines),

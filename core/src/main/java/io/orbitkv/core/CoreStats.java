@@ -40,6 +40,8 @@ import java.util.List;
  * @param publishesTotal publishes that were sealed
  * @param publishedBytesTotal their bytes
  * @param failedTotal operations that ended otherwise
+ * @param revokedTotal those of them whose grant was taken back because others waited for its room
+ * @param damagedTotal blocks dropped since an engine found other bytes than were published
  * @param staleCommandsTotal commands of an earlier generation, dropped
  * @param violationsTotal sessions closed for breaking the protocol
  * @param perSession one line for each live or retained session
@@ -83,6 +85,8 @@ public record CoreStats(
     long publishesTotal,
     long publishedBytesTotal,
     long failedTotal,
+    long revokedTotal,
+    long damagedTotal,
     long staleCommandsTotal,
     long violationsTotal,
     List<Session> perSession,

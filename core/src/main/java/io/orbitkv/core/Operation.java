@@ -72,6 +72,9 @@ final class Operation {
 
   int entriesSoFar;
 
+  /** When the current part was granted. */
+  long grantedNs;
+
   /** False once a part has drained with less than all of its entries. */
   boolean wholeSoFar;
 

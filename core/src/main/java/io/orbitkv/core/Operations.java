@@ -27,6 +27,9 @@ final class Operations {
    */
   static final long MAX_METADATA_BYTES = 32L << 20;
 
+  /** Age from which a grant that its engine has not taken up gives way to what waits for room. */
+  static final long REVOKE_AFTER_NS = 10_000_000_000L;
+
   private static final int METADATA_BYTES_A_BLOCK = 2 * Integer.BYTES;
   private static final int METADATA_BYTES_A_SECTION = 3 * Integer.BYTES;
 
@@ -41,6 +44,7 @@ final class Operations {
   private final Command reply = new Command();
   private boolean stopping;
   private long claims;
+  private long nowNs;
 
   private Status refusal;
   private String refusalText;
@@ -53,6 +57,8 @@ final class Operations {
   long held;
   long refused;
   long failed;
+  long revoked;
+  long damaged;
   long stale;
 
   Operations(
@@ -72,6 +78,11 @@ final class Operations {
 
   void beginStop() {
     stopping = true;
+  }
+
+  /** Grants from now on are of this time. */
+  void setNow(long timeNs) {
+    nowNs = timeNs;
   }
 
   // ---- claim ----
@@ -139,15 +150,30 @@ final class Operations {
     refuse(op);
   }
 
+  /** A fault of the core while it worked on one operation, which is in quarantine. */
+  private static final class OperationFault extends RuntimeException {
+    private static final long serialVersionUID = 1;
+
+    OperationFault(Operation op, RuntimeException cause) {
+      super(
+          "operation of record=%d, generation=%d: %s"
+              .formatted(op.slot, op.generation, cause.getMessage()),
+          cause);
+    }
+  }
+
   /**
    * A fault of the core itself: whatever the operation owns is in doubt, so it is kept and never
-   * touched again.
+   * touched again. One that came from another operation, granted on the way, stays with that one.
    */
   private static RuntimeException quarantine(Operation op, RuntimeException fault) {
+    if (fault instanceof OperationFault) {
+      return fault;
+    }
     if (!op.isSettled()) {
       op.phase = Operation.Phase.QUARANTINED;
     }
-    return fault;
+    return new OperationFault(op, fault);
   }
 
   private Operation claim(Session session, Command command, boolean isPublish) {
@@ -445,6 +471,7 @@ final class Operations {
     int part = isFirst ? 0 : op.part + 1;
     if (session.table.tryManagerMove(op.slot, word(op, from), GrantState.GRANTED, part)) {
       op.phase = Operation.Phase.GRANTED;
+      op.grantedNs = nowNs;
       op.part = part;
       op.partFirst = first;
       op.partEnd = end;
@@ -505,8 +532,13 @@ final class Operations {
     while (!session.waitingForBank.isEmpty()) {
       Operation op = session.waitingForBank.peek();
       boolean waits = op.phase == Operation.Phase.PREPARED || op.phase == Operation.Phase.BETWEEN;
-      if (waits && (never(op) || !tryGrant(op))) {
-        return; // one that is never granted ends when its record is read
+      try {
+        if (waits && (never(op) || !tryGrant(op))) {
+          return; // one that is never granted ends when its record is read
+        }
+      } catch (RuntimeException e) {
+        session.waitingForBank.poll();
+        throw quarantine(op, e);
       }
       session.waitingForBank.poll();
     }
@@ -544,7 +576,10 @@ final class Operations {
     }
     return switch (state) {
       case PREPARING, CANCEL_REQUESTED -> inspectPrepared(op, word, state);
-      case GRANTED -> granted(op, word) && never(op) && revoke(op, word);
+      case GRANTED ->
+          granted(op, word)
+              && never(op)
+              && revoke(op, word, neverStatus(op), "revoked before the copy began");
       case ACTIVE -> granted(op, word) && exitProves(op) && reapActive(op, word);
       case PART_DRAINED -> partDrained(op, word);
       case DRAINED -> (isBetween(op) || granted(op, word)) && drained(op, word);
@@ -652,10 +687,11 @@ final class Operations {
     }
     failed++;
     session.waitingForBank.remove(op);
+    sendPublishReply(op, false);
     releaseOwners(op);
     settle(op);
-    grantWaiting(session);
     wake(op);
+    grantWaiting(session);
     return true;
   }
 
@@ -671,6 +707,7 @@ final class Operations {
     releaseOwners(op);
     session.table.setOutcome(op.slot, status, 0, op.held, op.refused + op.entries, text);
     failed++;
+    sendPublishReply(op, false);
     reapPrepared(op);
     settle(op);
     wake(op);
@@ -687,27 +724,89 @@ final class Operations {
     }
   }
 
-  private boolean revoke(Operation op, long word) {
+  private boolean revoke(Operation op, long word, Status status, String text) {
     Session session = op.session;
-    session.table.setOutcome(
-        op.slot,
-        neverStatus(op),
-        0,
-        op.held,
-        op.refused + op.entries,
-        "revoked before the copy began");
+    session.table.setOutcome(op.slot, status, 0, op.held, op.refused + op.entries, text);
     if (!session.table.tryManagerMove(op.slot, word, GrantState.REVOKED)) {
       return false; // the engine is Active: it will drain
     }
     failed++;
+    sendPublishReply(op, false);
     releaseOwners(op);
     freePlan(op);
     session.table.tryManagerMove(
         op.slot, GrantWord.withState(word, GrantState.REVOKED), GrantState.REAPED);
     settle(op);
-    grantWaiting(session);
     wake(op);
+    grantWaiting(session);
     return true;
+  }
+
+  // ---- pressure ----
+
+  /**
+   * Takes back grants that no engine has taken up for {@link #REVOKE_AFTER_NS}, as far as others
+   * want their room: those of a session whose bank somebody waits for, and as many of all sessions
+   * as free what the pool had no room for since the last call.
+   */
+  void relieve(Session[] sessions) {
+    for (Session session : sessions) {
+      if (session != null && !session.waitingForBank.isEmpty()) {
+        relieveBank(session);
+      }
+    }
+    long wanted = store.takeShortage();
+    for (int i = 0; wanted > 0 && i < sessions.length; i++) {
+      if (sessions[i] != null && sessions[i].unsettled > 0) {
+        wanted = relievePool(sessions[i], wanted);
+      }
+    }
+  }
+
+  private void relieveBank(Session session) {
+    for (Operation op : session.operations) {
+      if (session.waitingForBank.isEmpty()) {
+        return;
+      }
+      if (isOverdue(op)) {
+        revokeOverdue(op, "its plan space");
+      }
+    }
+  }
+
+  /** Returns how many bytes are still wanted. */
+  private long relievePool(Session session, long wanted) {
+    long left = wanted;
+    for (Operation op : session.operations) {
+      if (left <= 0) {
+        return left;
+      }
+      if (isOverdue(op)) {
+        long bytes = store.ownedBytes(op);
+        left -= revokeOverdue(op, "its blocks") ? bytes : 0;
+      }
+    }
+    return left;
+  }
+
+  private boolean isOverdue(Operation op) {
+    return op != null
+        && op.phase == Operation.Phase.GRANTED
+        && nowNs - op.grantedNs >= REVOKE_AFTER_NS;
+  }
+
+  /** False when the engine has taken it up meanwhile. */
+  private boolean revokeOverdue(Operation op, String wanted) {
+    try {
+      long seconds = (nowNs - op.grantedNs) / 1_000_000_000L;
+      String text =
+          "not begun for s=" + seconds + " after the grant, and others wait for " + wanted;
+      boolean done = revoke(op, word(op, GrantState.GRANTED), Status.LIMIT, text);
+      revoked += done ? 1 : 0;
+      return done;
+    } catch (RuntimeException e) {
+      throw quarantine(op, e);
+    }
   }
 
   private boolean reapActive(Operation op, long word) {
@@ -743,8 +842,8 @@ final class Operations {
     freePlan(op);
     session.table.tryManagerMove(op.slot, word, GrantState.REAPED);
     settle(op);
-    grantWaiting(session);
     wake(op);
+    grantWaiting(session);
     return true;
   }
 
@@ -756,9 +855,31 @@ final class Operations {
       }
       store.unpin(op.rows[i]);
     }
+    if (!whole) {
+      dropDamaged(op);
+    }
     restores += whole ? 1 : 0;
     failed += whole ? 0 : 1;
     op.session.table.setOutcome(op.slot, whole ? Status.OK : failure(result), 0, 0, 0, "");
+  }
+
+  /**
+   * Drops the blocks of the last part in whose plan the engine has left another sum than they were
+   * published with. It may do so to what it had a lease on; the worst of it is a miss. A block that
+   * others hold stays until one of them tells the same.
+   */
+  private void dropDamaged(Operation op) {
+    if (op.planOffset == Operation.NO_PLAN) {
+      return;
+    }
+    MemorySegment memory = op.session.table.memory();
+    long at = GrantTable.bankAt(op.planOffset);
+    for (int i = op.partFirst; i < op.partEnd; i++, at += PlanEntry.BYTES) {
+      int row = op.rows[i];
+      if (PlanEntry.crc(memory, at) != store.crc(row)) {
+        damaged += store.discard(row) ? 1 : 0;
+      }
+    }
   }
 
   private static Status failure(Status result) {

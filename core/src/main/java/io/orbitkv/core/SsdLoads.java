@@ -118,6 +118,7 @@ final class SsdLoads {
     }
     int taken = store.allocate(space, map.hashes(), SsdMap.hashAt(ssd), 32);
     if (taken < 0) {
+      store.noteShortage(space);
       noRoom++;
       return NO_ROOM;
     }

@@ -11,6 +11,7 @@ import io.orbitkv.channel.GrantTable;
 import io.orbitkv.channel.GrantWord;
 import io.orbitkv.channel.LookupRequest;
 import io.orbitkv.channel.MissReason;
+import io.orbitkv.channel.Opcode;
 import io.orbitkv.channel.Protocol;
 import io.orbitkv.channel.Status;
 import java.lang.foreign.Arena;
@@ -32,6 +33,7 @@ class CacheCoreTest {
   private final List<String> events = new ArrayList<>();
   private CacheCore core;
   private boolean faulty;
+  private boolean restoreWakesFail;
 
   private final CoreOutput output =
       new CoreOutput() {
@@ -66,6 +68,9 @@ class CacheCoreTest {
 
         @Override
         public void wakeRestore(int session) {
+          if (restoreWakesFail) {
+            throw new IllegalStateException("a fault of the edge");
+          }
           events.add("wakeRestore " + session);
         }
 
@@ -392,7 +397,8 @@ class CacheCoreTest {
     engine.step(op);
     engine.step(op);
     faulty = true;
-    assertThatThrownBy(() -> core.pollGrants(engine.slot, 0)).hasMessage("a fault of the edge");
+    assertThatThrownBy(() -> core.pollGrants(engine.slot, 0))
+        .hasMessage("operation of record=0, generation=1: a fault of the edge");
     faulty = false;
     CoreStats.Retained open = core.stats(0).retained().getFirst();
     assertThat(open.reason()).isEqualTo(RetainedReason.FAULT);
@@ -650,6 +656,16 @@ class CacheCoreTest {
     return ops;
   }
 
+  private void finishTogether(EngineModel engine, List<EngineModel.Op> ops) {
+    for (int i = 0; i < 100; i++) {
+      for (EngineModel.Op op : ops) {
+        engine.step(op);
+      }
+      core.pollGrants(engine.slot, 0);
+    }
+    assertThat(ops).allMatch(op -> op.over);
+  }
+
   @Test
   void shouldServeAFullBankInOrderAndTakePartDrainedOnce() {
     start(64L << 20, 64L << 20, 12_000);
@@ -670,16 +686,154 @@ class CacheCoreTest {
     assertThat(ops)
         .extracting(engine::state)
         .containsExactly(GrantState.GRANTED, GrantState.PART_DRAINED, GrantState.GRANTED);
-    for (int i = 0; i < 100; i++) {
-      for (EngineModel.Op op : ops) {
-        engine.step(op);
-      }
-      core.pollGrants(engine.slot, 0);
-    }
-    assertThat(ops).allMatch(op -> op.over);
+    finishTogether(engine, ops);
     assertThat(core.stats(0).residentBlocks()).isEqualTo(75_000);
     assertThat(core.stats(0).grantsActive()).isZero();
     startThreeLargeOnes(engine, 1_000_000); // the whole bank is free again
+  }
+
+  @Test
+  void shouldTakeBackWhatNobodyTakesUpWhileOthersWaitForTheBank() {
+    start(64L << 20, 64L << 20, 12_000);
+    EngineModel engine = engine("a", 1, 512);
+    List<EngineModel.Op> ops = startThreeLargeOnes(engine, 0);
+    core.tick(Operations.REVOKE_AFTER_NS - 1);
+    assertThat(ops)
+        .extracting(engine::state)
+        .containsExactly(GrantState.GRANTED, GrantState.GRANTED, GrantState.PREPARING);
+    engine.lastReply = new Command();
+    core.tick(Operations.REVOKE_AFTER_NS);
+    assertThat(ops)
+        .extracting(engine::state)
+        .as("one is enough for the one that waits")
+        .containsExactly(GrantState.REAPED, GrantState.GRANTED, GrantState.GRANTED);
+    int revoked = ops.getFirst().slot;
+    assertThat(engine.table.status(revoked)).isEqualTo(Status.LIMIT);
+    assertThat(engine.table.error(revoked))
+        .isEqualTo("not begun for s=10 after the grant, and others wait for its plan space");
+    assertThat(engine.table.refused(revoked)).isEqualTo(25_000);
+    assertThat(engine.lastReply.opcode).as("its blocks are told").isEqualTo(Opcode.PUBLISH);
+    assertThat(core.stats(0).revokedTotal()).isEqualTo(1);
+    finish(engine, ops.get(1));
+    finish(engine, ops.get(2));
+    assertThat(core.stats(0).residentBlocks()).isEqualTo(50_000);
+    assertThat(core.stats(0).poolUsedBytes()).isEqualTo(50_000L * 512);
+  }
+
+  @Test
+  void shouldNotTakeBackWhatIsActiveHoweverLongOthersWait() {
+    start(64L << 20, 64L << 20, 12_000);
+    EngineModel engine = engine("a", 1, 512);
+    List<EngineModel.Op> ops = startThreeLargeOnes(engine, 0);
+    stepTo(engine, ops.get(0), GrantState.ACTIVE);
+    stepTo(engine, ops.get(1), GrantState.ACTIVE);
+    core.tick(10 * Operations.REVOKE_AFTER_NS);
+    assertThat(ops)
+        .extracting(engine::state)
+        .containsExactly(GrantState.ACTIVE, GrantState.ACTIVE, GrantState.PREPARING);
+    finishTogether(engine, ops);
+    assertThat(core.stats(0).residentBlocks()).isEqualTo(75_000);
+    assertThat(core.stats(0).revokedTotal()).isZero();
+  }
+
+  @Test
+  void shouldTakeBackAsMuchAsThePoolWantsAndNothingWithoutNeed() {
+    start(4 << 20, 4 << 20);
+    EngineModel engine = engine("a", 1, 65_536);
+    EngineModel other = engine("b", 1, 65_536);
+    EngineModel.Op first = engine.publish(keys(0, 32), -1, 0, 0);
+    EngineModel.Op second = engine.publish(keys(100, 32), -1, 0, 0);
+    long late = Operations.REVOKE_AFTER_NS;
+    core.tick(late);
+    assertThat(engine.state(first)).as("nobody wants its room").isEqualTo(GrantState.GRANTED);
+
+    publish(other, keys(200, 10), -1, 0);
+    assertThat(other.table.status(0)).isEqualTo(Status.POOL_FULL);
+    core.tick(late - 1);
+    assertThat(engine.state(first)).as("not yet overdue").isEqualTo(GrantState.GRANTED);
+    publish(other, keys(200, 10), -1, 0);
+    core.tick(late);
+    assertThat(engine.state(first)).isEqualTo(GrantState.REAPED);
+    assertThat(engine.table.error(first.slot)).endsWith("others wait for its blocks");
+    assertThat(engine.state(second)).as("the first was enough").isEqualTo(GrantState.GRANTED);
+    core.tick(2 * late);
+    assertThat(engine.state(second)).isEqualTo(GrantState.GRANTED);
+
+    publish(other, keys(200, 10), -1, 0);
+    assertThat(other.table.stored(0)).isEqualTo(10);
+    finish(engine, second);
+    assertThat(core.stats(0).residentBlocks()).isEqualTo(42);
+    assertThat(core.stats(0).poolUsedBytes()).isEqualTo(42 * 65_536);
+  }
+
+  @Test
+  void shouldTakeBackARestoreThatKeepsThePoolFromBlocks() {
+    start(4 << 20, 4 << 20);
+    EngineModel engine = engine("a", 1, 65_536);
+    publish(engine, keys(0, 64), -1, 0);
+    EngineModel.Op op = engine.restore(engine.lookup(keys(0, 64), LookupRequest.ALL, 0), 0, 0);
+    publish(engine, keys(100, 10), -1, 0);
+    core.tick(Operations.REVOKE_AFTER_NS);
+    assertThat(engine.state(op)).isEqualTo(GrantState.REAPED);
+    assertThat(engine.table.status(op.slot)).isEqualTo(Status.LIMIT);
+    assertThat(core.stats(0).pinRefs()).isZero();
+    publish(engine, keys(100, 10), -1, 0);
+    assertThat(prefix(engine, keys(100, 10))).isEqualTo(10);
+  }
+
+  @Test
+  void shouldDropTheBlockOfWhichAnEngineFoundOtherBytes() {
+    start(4 << 20, 4 << 20);
+    EngineModel engine = engine("a", 1, 65_536);
+    publish(engine, keys(0, 8), -1, 0);
+    EngineModel.Held held = engine.lookup(keys(2, 2), LookupRequest.ALL, 0); // by another reader
+    failRestore(engine, 3, 5);
+    assertThat(prefix(engine, keys(0, 8))).isEqualTo(5);
+    assertThat(core.stats(0).damagedTotal()).as("another holds key 3").isEqualTo(1);
+    assertThat(engine.release(held.id(), 0)).isEqualTo(Status.OK);
+    failRestore(engine, 3);
+    assertThat(prefix(engine, keys(0, 8))).isEqualTo(3);
+    assertThat(core.stats(0).damagedTotal()).isEqualTo(2);
+    publish(engine, keys(0, 8), -1, 0);
+    assertThat(prefix(engine, keys(0, 8))).isEqualTo(8);
+    assertThat(core.stats(0).pinRefs()).isZero();
+  }
+
+  /** Restores keys 0 to 5 at most, finding other sums for some of them. */
+  private void failRestore(EngineModel engine, int... damaged) {
+    int count = Math.min(6, prefix(engine, keys(0, 8)));
+    EngineModel.Held lease = engine.lookup(keys(0, count), LookupRequest.ALL, 0);
+    EngineModel.Op op = engine.restore(lease, 0, 0);
+    stepTo(engine, op, GrantState.ACTIVE);
+    engine.drainDamaged(op, damaged);
+    core.pollGrants(engine.slot, 0);
+    assertThat(engine.table.status(op.slot)).isEqualTo(Status.COPY_FAILED);
+    engine.step(op);
+  }
+
+  /** One publish is between two parts when the restore that waited before it can not be granted. */
+  @Test
+  void shouldPutTheOperationInQuarantineThatTheFaultIsOf() {
+    start(64L << 20, 64L << 20, 12_000);
+    EngineModel engine = engine("a", 1, 512);
+    publish(engine, keys(0, 10_000), -1, 0);
+    EngineModel.Op one = engine.publish(keys(100_000, 25_000), -1, 0, 0);
+    engine.publish(keys(200_000, 25_000), -1, 0, 0);
+    EngineModel.Held lease = engine.lookup(keys(0, 10_000), LookupRequest.ALL, 0);
+    EngineModel.Op restore = engine.restore(lease, 0, 0);
+    assertThat(engine.state(restore)).isEqualTo(GrantState.PREPARING);
+    stepTo(engine, one, GrantState.PART_DRAINED);
+    restoreWakesFail = true;
+    assertThatThrownBy(() -> core.pollGrants(engine.slot, 0))
+        .hasMessageContaining("record=" + restore.slot)
+        .hasMessageContaining("a fault of the edge");
+    restoreWakesFail = false;
+    assertThat(core.stats(0).retained())
+        .singleElement()
+        .satisfies(kept -> assertThat(kept.record()).isEqualTo(restore.slot));
+    core.processExited(engine.slot, 0);
+    assertThat(core.stats(0).retainedOperations()).isEqualTo(1);
+    assertThat(core.stats(0).unsealedBlocks()).isZero();
   }
 
   @Test

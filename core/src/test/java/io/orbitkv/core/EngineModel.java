@@ -327,6 +327,17 @@ final class EngineModel {
     }
   }
 
+  /** Ends an Active restore after it found other sums for some entries of its plan. */
+  void drainDamaged(Op op, int... entries) {
+    for (int entry : entries) {
+      long at = GrantTable.bankAt(table.planOffset(op.slot)) + (long) entry * PlanEntry.BYTES;
+      PlanEntry.putCrc(table.memory(), at, ~PlanEntry.crc(table.memory(), at));
+    }
+    table.setEngineResult(op.slot, Status.COPY_FAILED, 0, 1, 0);
+    move(op, GrantState.DRAINED);
+    table.markDirty(op.slot);
+  }
+
   private void drainCancelled(Op op) {
     table.setEngineResult(op.slot, Status.CANCELLED, 0, 1, 0);
     move(op, GrantState.DRAINED);

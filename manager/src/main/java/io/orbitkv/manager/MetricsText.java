@@ -146,6 +146,14 @@ final class MetricsText {
     counter("load_bytes_total", "Bytes restored", CoreStats::restoredBytesTotal);
     counter("operation_failures_total", "Operations that ended otherwise", CoreStats::failedTotal);
     counter(
+        "operations_revoked_total",
+        "Grants taken back since their engine did not begin and others waited for their room",
+        CoreStats::revokedTotal);
+    counter(
+        "damaged_blocks_total",
+        "Blocks dropped since an engine found other bytes than were published",
+        CoreStats::damagedTotal);
+    counter(
         "stale_commands_total", "Commands of a former generation", CoreStats::staleCommandsTotal);
   }
 

@@ -177,6 +177,8 @@ final class StatusSource {
     node.put("publishes_total", s.publishesTotal());
     node.put("published_bytes_total", s.publishedBytesTotal());
     node.put("failed_operations_total", s.failedTotal());
+    node.put("revoked_operations_total", s.revokedTotal());
+    node.put("damaged_blocks_total", s.damagedTotal());
     node.put("stale_commands_total", s.staleCommandsTotal());
     node.put("violations_total", s.violationsTotal());
     node.put("lookups_total", s.lookupsTotal());

@@ -158,7 +158,9 @@ final class SimulatedManager implements CoreOutput {
     int work = 0;
     if (world.now - lastTickNs >= TICK_NS) {
       lastTickNs = world.now;
+      world.beginCall();
       core.tick(world.now);
+      called();
     }
     if (world.variant.looksAgain() && world.now - lastRecheckNs >= RECHECK_NS) {
       lastRecheckNs = world.now;
