@@ -8,6 +8,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.Callable;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Tag;
@@ -29,14 +30,17 @@ class CommandLineTest {
   private record Ended(int code, String out, String err) {}
 
   private Process begin(String... arguments) throws IOException {
+    return command(arguments).start();
+  }
+
+  private ProcessBuilder command(String... arguments) {
     List<String> line = new ArrayList<>(TestManager.program());
     line.addAll(List.of(arguments));
     ProcessBuilder builder = new ProcessBuilder(line).directory(directory.toFile());
     builder.environment().keySet().removeIf(name -> name.startsWith("ORBITKV_"));
     return builder
         .redirectOutput(directory.resolve("out").toFile())
-        .redirectError(directory.resolve("err").toFile())
-        .start();
+        .redirectError(directory.resolve("err").toFile());
   }
 
   private Ended end(Process process) throws Exception {
@@ -137,13 +141,19 @@ class CommandLineTest {
   }
 
   private void awaitReady(Process manager) throws Exception {
+    Path out = directory.resolve("out");
+    await(
+        manager,
+        "the ready line",
+        () -> Files.readString(out).lines().anyMatch(line -> line.startsWith("ready ")));
+  }
+
+  private void await(Process process, String what, Callable<Boolean> reached) throws Exception {
     long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(60);
-    while (Files.readString(directory.resolve("out"))
-        .lines()
-        .noneMatch(line -> line.startsWith("ready "))) {
-      assertThat(manager.isAlive()).as(Files.readString(directory.resolve("err"))).isTrue();
-      assertThat(System.nanoTime()).as("bound for the ready line").isLessThan(deadline);
-      manager.waitFor(20, TimeUnit.MILLISECONDS);
+    while (!reached.call()) {
+      assertThat(process.isAlive()).as(Files.readString(directory.resolve("err"))).isTrue();
+      assertThat(System.nanoTime()).as("bound for " + what).isLessThan(deadline);
+      process.waitFor(20, TimeUnit.MILLISECONDS);
     }
   }
 
@@ -231,6 +241,36 @@ class CommandLineTest {
     JsonNode report = new JsonMapper().readTree(Files.readString(json));
     assertThat(report.get("met").asBoolean()).isTrue();
     assertThat(report.get("cases").size()).isEqualTo(11);
+  }
+
+  @ParameterizedTest
+  @CsvSource({"INT, false", "INT, true", "TERM, false"})
+  void shouldLeaveNothingOfADemoThatIsEnded(String signal, boolean childrenToo) throws Exception {
+    Path temporary = Files.createDirectory(directory.resolve("temporary"));
+    ProcessBuilder builder =
+        command(
+            "demo",
+            "--ssd",
+            "--ssd-cache-path",
+            temporary.toString(),
+            "--ssd-cache-capacity",
+            "1gb",
+            "--pool-size",
+            "256mb");
+    builder.environment().put("JAVA_TOOL_OPTIONS", "-Djava.io.tmpdir=" + temporary);
+    Process demo = builder.start();
+    await(demo, "a Manager and an engine", () -> demo.descendants().count() == 2);
+    List<ProcessHandle> children = demo.descendants().toList();
+    List<String> kill = new ArrayList<>(List.of("kill", "-" + signal, "" + demo.pid()));
+    children.stream().filter(_ -> childrenToo).forEach(child -> kill.add("" + child.pid()));
+    assertThat(new ProcessBuilder(kill).start().waitFor()).isZero();
+    Ended ended = end(demo);
+    assertThat(ended.code()).as(ended.err()).isEqualTo(signal.equals("INT") ? 130 : 143);
+    assertThat(ended.err()).doesNotContain("Exception");
+    for (ProcessHandle child : children) {
+      child.onExit().get(BOUND_SECONDS, TimeUnit.SECONDS);
+    }
+    assertThat(temporary).isEmptyDirectory();
   }
 
   private JsonNode replay(int poolMiB, String trace, int blockBytes, int limit) throws Exception {
