@@ -51,7 +51,7 @@ final class SsdFile implements AutoCloseable {
    * @param reset whether a file that can not be used as it is gives way to a new one
    * @throws StorageException saying what is wrong with the file
    */
-  static SsdFile open(Path directory, long capacityBytes, boolean reset) {
+  static SsdFile open(Path directory, Geometry geometry, boolean reset) {
     Path path = directory.resolve(NAME);
     DirectFile direct = null;
     try {
@@ -66,7 +66,7 @@ final class SsdFile implements AutoCloseable {
           path,
           Bounded.BOUND_SECONDS,
           () -> {
-            SsdFile file = open(path, locked, Geometry.of(capacityBytes), reset);
+            SsdFile file = open(path, locked, geometry, reset);
             file.proveAndLoad();
             return file;
           });

@@ -134,17 +134,18 @@ public final class SsdStore implements SsdPort, AutoCloseable {
       List<MemorySegment> arenas,
       Runnable wake,
       UnaryOperator<BlockFile> layer) {
+    Geometry geometry = Geometry.of(capacityBytes);
+    long segments = (long) paths.size() * geometry.segments();
+    if (segments > SsdConfig.MAX_SEGMENTS) {
+      throw new StorageException(
+          "SSD segments of all paths=" + segments + ", limit=" + SsdConfig.MAX_SEGMENTS);
+    }
     List<SsdFile> opened = new ArrayList<>();
     try {
       for (Path path : paths) {
-        opened.add(SsdFile.open(path.toAbsolutePath().normalize(), capacityBytes, reset));
+        opened.add(SsdFile.open(path.toAbsolutePath().normalize(), geometry, reset));
       }
       opened.forEach(file -> file.wrap(layer));
-      int segments = opened.stream().mapToInt(f -> f.superblock().geometry().segments()).sum();
-      if (segments > SsdConfig.MAX_SEGMENTS) {
-        throw new StorageException(
-            "SSD segments of all paths=" + segments + ", limit=" + SsdConfig.MAX_SEGMENTS);
-      }
       return new SsdStore(opened, arenas, backend, wake);
     } catch (Throwable t) { // a failed open leaves nothing behind
       opened.forEach(SsdFile::close);

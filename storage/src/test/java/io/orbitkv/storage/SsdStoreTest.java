@@ -20,10 +20,12 @@ import java.util.Map;
 import java.util.SplittableRandom;
 import java.util.concurrent.CountDownLatch;
 import java.util.function.UnaryOperator;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Files on disk: written, closed, damaged in every way, and found again. */
@@ -395,7 +397,7 @@ class SsdStoreTest {
   @Test
   void shouldRefuseAFileThatIsOpenElsewhere() {
     open(false);
-    assertThatThrownBy(() -> SsdFile.open(directory, CAPACITY, true).close())
+    assertThatThrownBy(() -> SsdFile.open(directory, Geometry.of(CAPACITY), true).close())
         .isInstanceOf(StorageException.class)
         .hasMessageContaining("in use by another Manager");
   }
@@ -430,18 +432,35 @@ class SsdStoreTest {
     assertThat(recover().segmentOfKey).hasSize(BLOCKS);
     store.close();
     store = null;
-    assertThatThrownBy(() -> SsdFile.open(directory, 2 * CAPACITY, false).close())
+    assertThatThrownBy(() -> SsdFile.open(directory, Geometry.of(2 * CAPACITY), false).close())
         .hasMessageContaining("another capacity");
     Files.writeString(directory.resolve(SsdFile.NAME), "letters".repeat(2000));
     assertThatThrownBy(() -> open(false)).hasMessageContaining("no SSD file of OrbitKV");
-    assertThatThrownBy(() -> SsdFile.open(directory, 1 << 20, false).close())
-        .hasMessageContaining("the least of a path");
+  }
+
+  /** Below four segments of a path, above the limit of a path, above the limit of all paths. */
+  @ParameterizedTest
+  @CsvSource({
+    "1048576, 1, the least of a path",
+    "1152921504606846976, 1, the most of a path",
+    "12884901888000, 2, segments of all paths=95998"
+  })
+  void shouldRefuseACapacityOutsideTheLimitsBeforeAFileIsMade(
+      long capacity, int paths, String message) throws IOException {
+    List<Path> directories =
+        IntStream.range(0, paths).mapToObj(i -> directory.resolve("path" + i)).toList();
+    assertThatThrownBy(() ->
+            SsdStore.open(directories, capacity, SsdStore.Backend.PREAD, false, List.of(), () -> {})
+                .close())
+        .isInstanceOf(StorageException.class)
+        .hasMessageContaining(message);
+    assertThat(directory).isEmptyDirectory();
   }
 
   @Test
   void shouldRefuseMoreThanTheDeviceHasWithBothNumbers() throws IOException {
     long free = Files.getFileStore(directory).getUsableSpace();
-    assertThatThrownBy(() -> SsdFile.open(directory, free + (8L << 30), false).close())
+    assertThatThrownBy(() -> SsdFile.open(directory, Geometry.of(free + (8L << 30)), false).close())
         .isInstanceOf(StorageException.class)
         .hasMessageContaining("wanted bytes=")
         .hasMessageContaining("free bytes=");
