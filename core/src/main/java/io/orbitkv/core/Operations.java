@@ -472,6 +472,7 @@ final class Operations {
     if (session.table.tryManagerMove(op.slot, word(op, from), GrantState.GRANTED, part)) {
       op.phase = Operation.Phase.GRANTED;
       op.grantedNs = nowNs;
+      session.lastGrantNs = nowNs;
       op.part = part;
       op.partFirst = first;
       op.partEnd = end;
@@ -746,12 +747,13 @@ final class Operations {
 
   /**
    * Takes back grants that no engine has taken up for {@link #REVOKE_AFTER_NS}, as far as others
-   * want their room: those of a session whose bank somebody waits for, and as many of all sessions
-   * as free what the pool had no room for since the last call.
+   * want their room: those of a session whose bank somebody waits for and which was granted nothing
+   * in that time, and as many of all sessions as free what the pool had no room for since the last
+   * call.
    */
   void relieve(Session[] sessions) {
     for (Session session : sessions) {
-      if (session != null && !session.waitingForBank.isEmpty()) {
+      if (session != null && nowNs - session.lastGrantNs >= REVOKE_AFTER_NS) {
         relieveBank(session);
       }
     }

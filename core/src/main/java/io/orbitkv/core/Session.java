@@ -38,6 +38,10 @@ final class Session {
   int detachedLeases;
 
   int unsettled;
+
+  /** When a part was granted last. */
+  long lastGrantNs;
+
   long metadataBytes;
   long drainsSeen;
   boolean lost;

@@ -737,6 +737,24 @@ class CacheCoreTest {
   }
 
   @Test
+  void shouldNotTakeBackWhatWaitsForACopyWhileTheBankMoves() {
+    start(64L << 20, 64L << 20, 12_000);
+    EngineModel engine = engine("a", 1, 512);
+    List<EngineModel.Op> ops = startThreeLargeOnes(engine, 0);
+    stepTo(engine, ops.get(1), GrantState.PART_DRAINED);
+    core.pollGrants(engine.slot, Operations.REVOKE_AFTER_NS / 2); // the third has its room
+    core.tick(Operations.REVOKE_AFTER_NS);
+    assertThat(ops)
+        .extracting(engine::state)
+        .containsExactly(GrantState.GRANTED, GrantState.PART_DRAINED, GrantState.GRANTED);
+    core.tick(Operations.REVOKE_AFTER_NS * 3 / 2);
+    assertThat(ops)
+        .extracting(engine::state)
+        .as("now nothing has moved for long")
+        .containsExactly(GrantState.REAPED, GrantState.GRANTED, GrantState.GRANTED);
+  }
+
+  @Test
   void shouldTakeBackAsMuchAsThePoolWantsAndNothingWithoutNeed() {
     start(4 << 20, 4 << 20);
     EngineModel engine = engine("a", 1, 65_536);
