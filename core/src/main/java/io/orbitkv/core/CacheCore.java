@@ -31,6 +31,7 @@ public final class CacheCore {
   private final Leases leases;
   private final Registrations registrations = new Registrations();
   private final Operations operations;
+  private final Pressure pressure;
   private final Lookups lookups;
   private final SsdTier ssd; // null without one
   private final Map<String, Instance> instances = new HashMap<>();
@@ -67,6 +68,7 @@ public final class CacheCore {
     this.store.setSsd(ssd);
     this.leases = new Leases(config, store, arrays);
     this.operations = new Operations(config, store, leases, arrays, output, this::operationSettled);
+    this.pressure = new Pressure(store, operations);
     this.lookups = new Lookups(config, store, leases, namespaces, arrays, output, ssd);
   }
 
@@ -532,7 +534,7 @@ public final class CacheCore {
     leases.expire(nowNs);
     leases.expireQueries(sessions, nowNs);
     operations.setNow(nowNs);
-    operations.relieve(sessions);
+    pressure.relieve(sessions, nowNs);
     if (ssd != null) {
       ssd.tick(nowNs);
     }
@@ -620,9 +622,9 @@ public final class CacheCore {
         operations.restores,
         operations.restoredBytes,
         operations.publishes,
-        operations.publishedBytes,
+        operations.publishedBytes(),
         operations.failed,
-        operations.revoked,
+        pressure.revoked,
         operations.damaged,
         operations.stale,
         violations,

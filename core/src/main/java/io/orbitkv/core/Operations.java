@@ -1,14 +1,11 @@
 package io.orbitkv.core;
 
-import io.orbitkv.channel.ByteRing;
-import io.orbitkv.channel.ChannelDescriptor;
 import io.orbitkv.channel.Command;
 import io.orbitkv.channel.GrantState;
 import io.orbitkv.channel.GrantTable;
 import io.orbitkv.channel.GrantWord;
 import io.orbitkv.channel.PlanEntry;
 import io.orbitkv.channel.ProtocolException;
-import io.orbitkv.channel.PublishReply;
 import io.orbitkv.channel.PublishRequest;
 import io.orbitkv.channel.RestoreRequest;
 import io.orbitkv.channel.Status;
@@ -27,9 +24,6 @@ final class Operations {
    */
   static final long MAX_METADATA_BYTES = 32L << 20;
 
-  /** Age from which a grant that its engine has not taken up gives way to what waits for room. */
-  static final long REVOKE_AFTER_NS = 10_000_000_000L;
-
   private static final int METADATA_BYTES_A_BLOCK = 2 * Integer.BYTES;
   private static final int METADATA_BYTES_A_SECTION = 3 * Integer.BYTES;
 
@@ -41,7 +35,7 @@ final class Operations {
   private final int partEntries;
   private final RestoreRequest restore = new RestoreRequest();
   private final PublishRequest publish = new PublishRequest();
-  private final Command reply = new Command();
+  private final Sealing sealing;
   private boolean stopping;
   private long claims;
   private long nowNs;
@@ -53,11 +47,9 @@ final class Operations {
   long restores;
   long restoredBytes;
   long publishes;
-  long publishedBytes;
   long held;
   long refused;
   long failed;
-  long revoked;
   long damaged;
   long stale;
 
@@ -74,10 +66,16 @@ final class Operations {
     this.arrays = arrays;
     this.output = output;
     this.onSettled = onSettled;
+    this.sealing = new Sealing(store, output);
   }
 
   void beginStop() {
     stopping = true;
+  }
+
+  /** Bytes of publishes that were sealed. */
+  long publishedBytes() {
+    return sealing.publishedBytes;
   }
 
   /** Grants from now on are of this time. */
@@ -441,7 +439,7 @@ final class Operations {
     refusalText = "";
     Session session = op.session;
     session.table.setOutcome(op.slot, status, 0, op.held, op.refused, text);
-    sendPublishReply(op, false);
+    sealing.sendReply(op, false);
     reapPrepared(op);
     settle(op);
     wake(op);
@@ -660,7 +658,7 @@ final class Operations {
         return mistrust(op, word);
       }
       op.wholeSoFar &= isDrainedWhole(op);
-      takeChecksums(op);
+      sealing.takeChecksums(op);
       freePlan(op);
       op.phase = Operation.Phase.BETWEEN;
       if (!never(op)) {
@@ -688,7 +686,7 @@ final class Operations {
     }
     failed++;
     session.waitingForBank.remove(op);
-    sendPublishReply(op, false);
+    sealing.sendReply(op, false);
     releaseOwners(op);
     settle(op);
     wake(op);
@@ -708,7 +706,7 @@ final class Operations {
     releaseOwners(op);
     session.table.setOutcome(op.slot, status, 0, op.held, op.refused + op.entries, text);
     failed++;
-    sendPublishReply(op, false);
+    sealing.sendReply(op, false);
     reapPrepared(op);
     settle(op);
     wake(op);
@@ -732,7 +730,7 @@ final class Operations {
       return false; // the engine is Active: it will drain
     }
     failed++;
-    sendPublishReply(op, false);
+    sealing.sendReply(op, false);
     releaseOwners(op);
     freePlan(op);
     session.table.tryManagerMove(
@@ -743,69 +741,10 @@ final class Operations {
     return true;
   }
 
-  // ---- pressure ----
-
-  /**
-   * Takes back grants that no engine has taken up for {@link #REVOKE_AFTER_NS}, as far as others
-   * want their room: those of a session whose bank somebody waits for and which was granted nothing
-   * in that time, and as many of all sessions as free what the pool had no room for since the last
-   * call.
-   */
-  void relieve(Session[] sessions) {
-    for (Session session : sessions) {
-      if (session != null && nowNs - session.lastGrantNs >= REVOKE_AFTER_NS) {
-        relieveBank(session);
-      }
-    }
-    long wanted = store.takeShortage();
-    for (int i = 0; wanted > 0 && i < sessions.length; i++) {
-      if (sessions[i] != null && sessions[i].unsettled > 0) {
-        wanted = relievePool(sessions[i], wanted);
-      }
-    }
-  }
-
-  private void relieveBank(Session session) {
-    for (Operation op : session.operations) {
-      if (session.waitingForBank.isEmpty()) {
-        return;
-      }
-      if (isOverdue(op)) {
-        revokeOverdue(op, "its plan space");
-      }
-    }
-  }
-
-  /** Returns how many bytes are still wanted. */
-  private long relievePool(Session session, long wanted) {
-    long left = wanted;
-    for (Operation op : session.operations) {
-      if (left <= 0) {
-        return left;
-      }
-      if (isOverdue(op)) {
-        long bytes = store.ownedBytes(op);
-        left -= revokeOverdue(op, "its blocks") ? bytes : 0;
-      }
-    }
-    return left;
-  }
-
-  private boolean isOverdue(Operation op) {
-    return op != null
-        && op.phase == Operation.Phase.GRANTED
-        && nowNs - op.grantedNs >= REVOKE_AFTER_NS;
-  }
-
-  /** False when the engine has taken it up meanwhile. */
-  private boolean revokeOverdue(Operation op, String wanted) {
+  /** Takes a grant back because others wait; false when the engine has taken it up meanwhile. */
+  boolean revokeForOthers(Operation op, String text) {
     try {
-      long seconds = (nowNs - op.grantedNs) / 1_000_000_000L;
-      String text =
-          "not begun for s=" + seconds + " after the grant, and others wait for " + wanted;
-      boolean done = revoke(op, word(op, GrantState.GRANTED), Status.LIMIT, text);
-      revoked += done ? 1 : 0;
-      return done;
+      return revoke(op, word(op, GrantState.GRANTED), Status.LIMIT, text);
     } catch (RuntimeException e) {
       throw quarantine(op, e);
     }
@@ -895,15 +834,13 @@ final class Operations {
       failed++;
       op.session.table.setOutcome(
           op.slot, failure(result), 0, op.held, op.refused + lost, "not stored");
-      sendPublishReply(op, false);
+      sealing.sendReply(op, false);
       return;
     }
     int heldBefore = op.held;
     int refusedBefore = op.refused;
-    takeChecksums(op);
-    for (int s = op.sectionCount - 1; s >= 0; s--) {
-      sealSection(op, s);
-    }
+    sealing.takeChecksums(op);
+    sealing.seal(op);
     publishes++;
     held += op.held - heldBefore;
     int cleared = op.refused - refusedBefore;
@@ -915,58 +852,7 @@ final class Operations {
       text = "cleared while it was being published: blocks=" + cleared;
     }
     op.session.table.setOutcome(op.slot, status, stored, op.held, op.refused, text);
-    sendPublishReply(op, true);
-  }
-
-  /** Copies the checksums of a publish out of the part's plan, before its space is used again. */
-  private void takeChecksums(Operation op) {
-    MemorySegment memory = op.session.table.memory();
-    long at = GrantTable.bankAt(op.planOffset);
-    for (int i = op.partFirst; op.publish && i < op.partEnd; i++) {
-      if (Operation.isOwned(op.rows[i])) {
-        store.setCrc(op.rows[i], PlanEntry.crc(memory, at));
-        at += PlanEntry.BYTES;
-      }
-    }
-  }
-
-  /** Seals the blocks of a section, each linked to the one before it. */
-  private void sealSection(Operation op, int section) {
-    int first = op.sections[3 * section];
-    int end = section + 1 < op.sectionCount ? op.sections[3 * (section + 1)] : op.count;
-    Namespaces.Space space = op.registration.space(op.sections[3 * section + 1]);
-    int parent = op.sections[3 * section + 2];
-    parent = parent < 0 ? -1 : store.residentIn(space, parent);
-    for (int i = first; i < end; i++) {
-      parent = sealBlock(op, i, space, parent, end - i);
-    }
-  }
-
-  /**
-   * Seals one block behind its parent and returns the resident row that is the parent of the next,
-   * or -1.
-   */
-  private int sealBlock(Operation op, int block, Namespaces.Space space, int parent, int left) {
-    int code = op.rows[block];
-    if (Operation.isHeld(code)) {
-      return store.residentIn(space, Operation.heldRow(code));
-    }
-    if (!Operation.isOwned(code)) {
-      return -1;
-    }
-    int twin = store.residentTwin(code);
-    if (store.seal(code, parent, left)) {
-      publishedBytes += space.blockBytes;
-      return code;
-    }
-    if (twin < 0) { // cleared while it was being published
-      op.rows[block] = Operation.REFUSED;
-      op.refused++;
-      return -1;
-    }
-    op.rows[block] = Operation.held(twin);
-    op.held++;
-    return twin;
+    sealing.sendReply(op, true);
   }
 
   private void releaseOwners(Operation op) {
@@ -978,32 +864,6 @@ final class Operations {
         store.abandon(code);
       }
     }
-  }
-
-  private void sendPublishReply(Operation op, boolean sealed) {
-    if (!op.publish || op.rows == null || op.count == 0 || op.session.lost) {
-      return;
-    }
-    ByteRing.Producer ring = output.replyBytes(op.session.slot, ChannelDescriptor.PUBLISH_REPLIES);
-    int bytes = (int) PublishReply.byteSize(op.count);
-    long at = ring.tryClaim(bytes);
-    if (at < 0) {
-      return; // the record decides
-    }
-    PublishReply.writeHeader(ring.memory(), at, op.count);
-    for (int i = 0; i < op.count; i++) {
-      PublishReply.putResult(ring.memory(), at, i, resultOf(op.rows[i], sealed));
-    }
-    reply.set(io.orbitkv.channel.Opcode.PUBLISH, Status.OK.code(), op.requestId, 0, 0, 0);
-    ring.commit(bytes, reply);
-    output.reply(op.session.slot, ChannelDescriptor.PUBLISH_REPLIES, reply);
-  }
-
-  private static int resultOf(int code, boolean sealed) {
-    if (Operation.isOwned(code)) {
-      return sealed ? PublishReply.STORED : PublishReply.NOT_STORED;
-    }
-    return Operation.isHeld(code) ? PublishReply.HELD : PublishReply.REFUSED_POOL_FULL;
   }
 
   private void settle(Operation op) {

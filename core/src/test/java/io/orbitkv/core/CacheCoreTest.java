@@ -697,12 +697,12 @@ class CacheCoreTest {
     start(64L << 20, 64L << 20, 12_000);
     EngineModel engine = engine("a", 1, 512);
     List<EngineModel.Op> ops = startThreeLargeOnes(engine, 0);
-    core.tick(Operations.REVOKE_AFTER_NS - 1);
+    core.tick(Pressure.REVOKE_AFTER_NS - 1);
     assertThat(ops)
         .extracting(engine::state)
         .containsExactly(GrantState.GRANTED, GrantState.GRANTED, GrantState.PREPARING);
     engine.lastReply = new Command();
-    core.tick(Operations.REVOKE_AFTER_NS);
+    core.tick(Pressure.REVOKE_AFTER_NS);
     assertThat(ops)
         .extracting(engine::state)
         .as("one is enough for the one that waits")
@@ -727,7 +727,7 @@ class CacheCoreTest {
     List<EngineModel.Op> ops = startThreeLargeOnes(engine, 0);
     stepTo(engine, ops.get(0), GrantState.ACTIVE);
     stepTo(engine, ops.get(1), GrantState.ACTIVE);
-    core.tick(10 * Operations.REVOKE_AFTER_NS);
+    core.tick(10 * Pressure.REVOKE_AFTER_NS);
     assertThat(ops)
         .extracting(engine::state)
         .containsExactly(GrantState.ACTIVE, GrantState.ACTIVE, GrantState.PREPARING);
@@ -742,12 +742,12 @@ class CacheCoreTest {
     EngineModel engine = engine("a", 1, 512);
     List<EngineModel.Op> ops = startThreeLargeOnes(engine, 0);
     stepTo(engine, ops.get(1), GrantState.PART_DRAINED);
-    core.pollGrants(engine.slot, Operations.REVOKE_AFTER_NS / 2); // the third has its room
-    core.tick(Operations.REVOKE_AFTER_NS);
+    core.pollGrants(engine.slot, Pressure.REVOKE_AFTER_NS / 2); // the third has its room
+    core.tick(Pressure.REVOKE_AFTER_NS);
     assertThat(ops)
         .extracting(engine::state)
         .containsExactly(GrantState.GRANTED, GrantState.PART_DRAINED, GrantState.GRANTED);
-    core.tick(Operations.REVOKE_AFTER_NS * 3 / 2);
+    core.tick(Pressure.REVOKE_AFTER_NS * 3 / 2);
     assertThat(ops)
         .extracting(engine::state)
         .as("now nothing has moved for long")
@@ -761,7 +761,7 @@ class CacheCoreTest {
     EngineModel other = engine("b", 1, 65_536);
     EngineModel.Op first = engine.publish(keys(0, 32), -1, 0, 0);
     EngineModel.Op second = engine.publish(keys(100, 32), -1, 0, 0);
-    long late = Operations.REVOKE_AFTER_NS;
+    long late = Pressure.REVOKE_AFTER_NS;
     core.tick(late);
     assertThat(engine.state(first)).as("nobody wants its room").isEqualTo(GrantState.GRANTED);
 
@@ -791,7 +791,7 @@ class CacheCoreTest {
     publish(engine, keys(0, 64), -1, 0);
     EngineModel.Op op = engine.restore(engine.lookup(keys(0, 64), LookupRequest.ALL, 0), 0, 0);
     publish(engine, keys(100, 10), -1, 0);
-    core.tick(Operations.REVOKE_AFTER_NS);
+    core.tick(Pressure.REVOKE_AFTER_NS);
     assertThat(engine.state(op)).isEqualTo(GrantState.REAPED);
     assertThat(engine.table.status(op.slot)).isEqualTo(Status.LIMIT);
     assertThat(core.stats(0).pinRefs()).isZero();
