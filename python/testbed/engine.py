@@ -2,8 +2,8 @@
 
 Usage: engine.py SETTINGS
 
-Settings is a JSON object: `model`, `connector` (`{"name", "module", "options", "policy"}` or null), and `llm` with
-further arguments of `vllm.LLM`. Words of the engine go to standard error. After the line `{"ready": true, ...}` these
+Settings is a JSON object: `model`, `connector` (`{"name", "module", "options", "policy"}` or null), `llm` with
+further arguments of `vllm.LLM`, and `exact` (true unless said): see `avoid_tiles`. Words of the engine go to standard error. After the line `{"ready": true, ...}` these
 commands are taken; a failed one is answered by `{"error": ...}`:
 
 | command | answer |
@@ -33,6 +33,22 @@ from pathlib import Path
 from typing import Any
 
 STORY_DAYS = 400
+
+
+def avoid_tiles() -> None:
+    """Has the engine compute as on a processor without AMX.
+
+    With AMX tiles a token's numbers depend on how many others are computed in the same step: then already a hit in the
+    engine's own cache differs from the first answer, and nothing exact can be said of restored blocks.
+    """
+    os.environ["ONEDNN_MAX_CPU_ISA"] = "AVX512_CORE_BF16"
+    import torch
+
+    torch.cpu._is_amx_tile_supported = lambda: False
+
+
+if json.loads(sys.argv[1]).get("exact", True):  # also in processes that the engine starts
+    avoid_tiles()
 
 
 class Engine:

@@ -136,10 +136,11 @@ class Engine:
         environment: dict[str, str] | None = None,
         processes: bool = False,
         model: Path = MODEL,
+        exact: bool = True,
         **llm: Any,
     ) -> None:
         """Starts it and waits until it is ready."""
-        settings: dict[str, Any] = {"model": str(model), "llm": {"block_size": 32, **llm}}
+        settings: dict[str, Any] = {"model": str(model), "exact": exact, "llm": {"block_size": 32, **llm}}
         if manager is not None:
             settings["connector"] = {
                 "name": "OrbitKVConnector",

@@ -409,6 +409,29 @@ def test_works_in_several_processes_and_starts_without_a_manager(plain: Plain, m
     assert_settled(manager)
 
 
+def test_restores_what_the_own_cache_would_give_whatever_the_processor_has(folder: Path, tmp_path: Path) -> None:
+    """With AMX tiles results depend on what else a step computes: a hit differs from the first answer, restored or not."""
+    sockets = folder / "tiles"
+    sockets.mkdir()
+    audit = tmp_path / "audit"
+    audit.touch()
+    manager = Manager(sockets)
+    engine = Engine(manager, audit=audit, exact=False, **SMALL_CACHE)
+    try:
+        engine.ask(**STORY)
+        hit = engine.ask(**STORY)
+        assert hit.cached == FULL * BLOCK
+        engine.close()
+        engine = Engine(manager, audit=audit, exact=False, **SMALL_CACHE)
+        assert engine.ask(**STORY) == hit
+        assert engine.facts()["audit"] == {"compared": FULL, "wrong": 0}
+        engine.close()
+        assert_settled(manager)
+    finally:
+        engine.kill()
+        manager.close()
+
+
 def test_restores_from_ssd_after_the_manager_was_restarted(plain: Plain, folder: Path, tmp_path: Path) -> None:
     ssd, sockets = tmp_path / "ssd", folder / "ssd"
     ssd.mkdir()

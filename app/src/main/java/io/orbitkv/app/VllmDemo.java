@@ -52,7 +52,7 @@ final class VllmDemo {
 
   private Answer run(TestBed bed, Connector connector, String what) throws IOException {
     System.err.println("starting vLLM (some seconds), " + what);
-    try (VllmEngine engine = VllmEngine.start(bed, connector, BLOCK_TOKENS, running)) {
+    try (VllmEngine engine = VllmEngine.start(bed, connector, BLOCK_TOKENS, true, running)) {
       engine.ask(WARM_UP);
       return engine.ask(PROMPT);
     }

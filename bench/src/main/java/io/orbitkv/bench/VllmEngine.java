@@ -89,13 +89,20 @@ public final class VllmEngine implements AutoCloseable {
    *
    * @param connector null for none
    * @param blockTokens tokens of a block
+   * @param exact whether answers must not depend on what else a step computes, at the price of the
+   *     processor's tiles; without tiles it changes nothing
    * @param running takes what ends the child at once, as soon as it runs; idempotent
    * @throws IOException when it ends early, with its last words
    */
   public static VllmEngine start(
-      TestBed bed, Connector connector, int blockTokens, Consumer<AutoCloseable> running)
+      TestBed bed,
+      Connector connector,
+      int blockTokens,
+      boolean exact,
+      Consumer<AutoCloseable> running)
       throws IOException {
     ObjectNode settings = JSON.createObjectNode().put("model", bed.model().toString());
+    settings.put("exact", exact);
     settings.putObject("llm").put("block_size", blockTokens);
     if (connector != null) {
       ObjectNode node = settings.putObject("connector");
