@@ -46,10 +46,11 @@ class OrbitKVConnector(Connector):
     def build_connector_meta(self, scheduler_output: Any) -> Any:
         """Notes the hashes of what will be loaded; the plan carries pages only."""
         plan = super().build_connector_meta(scheduler_output)
-        tracked = self._of_scheduler()._tracked
+        scheduler = self._of_scheduler()
         for load in plan.loads:
-            request = tracked[load.request_id].request
-            hashes = request.block_hashes[load.skip : load.skip + len(load.pages)]
+            request = scheduler._tracked[load.request_id].request
+            hashes = scheduler._hashes(request, load.skip, load.skip + len(load.pages))
+            assert hashes is not None, "an adapter without digest restores nothing"
             LOADS[load.request_id] = [(page, value.hex()) for page, value in zip(load.pages, hashes, strict=True)]
         return plan
 

@@ -19,8 +19,8 @@ commands are taken; a failed one is answered by `{"error": ...}`:
 
 `hook_share` is the part of the time after the first token that was spent in hooks of `timed.py`.
 
-A request is `{"story": seed, "length": tokens, "head": tokens, "max_tokens": n, "salt": text, "prompt_logprobs": n}`:
-the first `head` tokens of story 0, then tokens of the story `seed`.
+A request is `{"story": seed, "length": tokens, "head": tokens, "max_tokens": n, "salt": text, "prompt_logprobs": n,
+"adapter": {"name", "id", "path"}}`: the first `head` tokens of story 0, then tokens of the story `seed`.
 """
 
 from __future__ import annotations
@@ -110,6 +110,14 @@ class Engine:
         )
 
     @staticmethod
+    def adapter(request: dict[str, Any]) -> Any:
+        """The LoRA adapter of a request; None for the model alone."""
+        from vllm.lora.request import LoRARequest
+
+        named = request.get("adapter")
+        return LoRARequest(named["name"], named["id"], named["path"]) if named else None
+
+    @staticmethod
     def answer(output: Any) -> dict[str, Any]:
         """What came out of a request."""
         tokens = list(output.outputs[0].token_ids)
@@ -130,6 +138,7 @@ class Engine:
             [self.prompt(request) for request in requests],
             [self.sampling(request) for request in requests],
             use_tqdm=False,
+            lora_request=[self.adapter(request) for request in requests],
         )
         seconds = time.perf_counter() - started
         return {"outputs": [self.answer(output) for output in outputs], "seconds": seconds}

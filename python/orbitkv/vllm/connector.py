@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -74,15 +75,17 @@ class OrbitKVConnector(KVConnectorBase_V1, SupportsHMA):  # type: ignore[misc]
         )
 
     def _make_scheduler(self) -> SchedulerSide:
+        from orbitkv.vllm.adapters import Adapters
         from orbitkv.vllm.scheduler import SchedulerSide
 
-        transfer = self._config.kv_transfer_config
+        transfer, lora = self._config.kv_transfer_config, self._config.lora_config
         return SchedulerSide(
             self._connect("scheduler"),
             self._options,
             may_load=transfer.is_kv_consumer and self._options.mode != "save_only",
             may_save=transfer.is_kv_producer and self._options.mode != "read_only",
             block_tokens=self._kv_config.kv_cache_groups[0].kv_cache_spec.block_size,
+            adapters=Adapters("" if lora is None else lora.compute_hash(), time.time_ns()),
         )
 
     def _of_scheduler(self) -> SchedulerSide:

@@ -79,6 +79,8 @@ _ATTRIBUTES = {
     "vllm.v1.core.block_pool.BlockPool": ("free_blocks", "touch"),
     "vllm.v1.core.kv_cache_utils": ("resolve_none_hash_seed",),
     "vllm.v1.core.sched.output.KVConnectorBlockState": ("get_block_ids",),
+    "vllm.config.LoRAConfig": ("compute_hash",),
+    "vllm.lora.request.LoRARequest": ("load_inplace", "lora_name", "lora_path"),
     "vllm.utils.hashing": ("get_hash_fn_by_name",),
 }
 

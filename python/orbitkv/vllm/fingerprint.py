@@ -70,6 +70,24 @@ def files_fingerprint(folder: str) -> str:
     return digest.hexdigest()
 
 
+def last_change(folder: str) -> int:
+    """Time of the last change of a folder, of what is in it, or of a link on the way there.
+
+    This is the time that no program can set, so that bytes which are new do not look old.
+
+    Returns:
+        Nanoseconds since the epoch of Unix.
+
+    Raises:
+        OSError: When something of it cannot be read.
+    """
+    root = Path(folder).absolute()
+    links = [path for path in root.parents if path.is_symlink()]
+    content = [root, *root.rglob("*")]
+    facts = [path.lstat() for path in (*links, *content)] + [path.stat() for path in content]
+    return max(each.st_ctime_ns for each in facts)
+
+
 def _weight_files(model: str, revision: str | None) -> Iterator[Path]:
     path = Path(model)
     if path.is_file():
@@ -92,7 +110,7 @@ def _downloaded(model: str, revision: str | None) -> Path:
 
 
 def _digests(files: list[Path], say: Callable[[str], None]) -> list[str]:
-    """SHA-256 of each file, from the cache where size and time of change are those of the cached digest."""
+    """SHA-256 of each file, from the cache where size and times of change are those of the cached digest."""
     cache = DigestCache()
     marks = [_mark(path) for path in files]
     known = cache.read()
@@ -108,9 +126,9 @@ def _digests(files: list[Path], say: Callable[[str], None]) -> list[str]:
 
 
 def _mark(path: Path) -> str:
-    """Path, size and time of change of a file, in nanoseconds."""
+    """Path and size of a file, and its times of change in nanoseconds: one may be set, as copies do, the other not."""
     facts = path.stat()
-    return f"{path.resolve()}\0{facts.st_size}\0{facts.st_mtime_ns}"
+    return f"{path.resolve()}\0{facts.st_size}\0{facts.st_mtime_ns}\0{facts.st_ctime_ns}"
 
 
 def _sha256(path: Path) -> str:

@@ -123,6 +123,7 @@ class SchedulerSide:
         may_load: bool,
         may_save: bool,
         block_tokens: int,
+        adapters: Adapters,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         """Makes one that plans nothing before `workers` was called.
@@ -133,6 +134,7 @@ class SchedulerSide:
             may_load: Whether blocks are restored.
             may_save: Whether blocks are stored.
             block_tokens: Tokens of a block.
+            adapters: Digests of adapters.
             now: Clock, seconds.
         """
         self._client = client
@@ -141,7 +143,7 @@ class SchedulerSide:
         self._may_save = may_save
         self._block_tokens = block_tokens
         self._now = now
-        self._adapters = Adapters()
+        self._adapters = adapters
         self._states: list[StateDescriptor] = []
         self._epochs: dict[int, int] = {}
         self._namespaces: list[bytes] = []
@@ -453,7 +455,6 @@ class SchedulerSide:
         ):
             logger.warning("the cache is reset only while no request holds blocks; nothing was reset")
             return False
-        self._adapters.forget()
         self._generation = secrets.token_hex(16)
         for tracked in self._tracked.values():
             self._forget_answer(tracked)

@@ -122,6 +122,19 @@ class Answer:
     finish: str
 
 
+def same(answer: Answer, wanted: Answer) -> bool:
+    """Whether tokens and log-probabilities are equal, exactly."""
+    return (answer.tokens, answer.logprobs) == (wanted.tokens, wanted.logprobs)
+
+
+def assert_settled(manager: Manager) -> None:
+    """Nothing of a request is left at the Manager."""
+    status = manager.status()
+    names = ("leases", "lease_bytes", "grants_active", "pinned_blocks", "unsealed_blocks", "retained_operations")
+    assert {name: status[name] for name in names} == dict.fromkeys(names, 0)
+    assert status["violations_total"] == 0
+
+
 class Engine:
     """An engine process; see `python/testbed/engine.py`."""
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from engines import MODEL, Answer, Engine, Manager
+from engines import MODEL, Answer, Engine, Manager, assert_settled, same
 
 BLOCK = 32
 # Fewer blocks than the concurrent requests need: requests wait and are preempted.
@@ -105,11 +105,6 @@ def difference(one: Answer, other: Answer) -> float:
     return largest
 
 
-def same(answer: Answer, wanted: Answer) -> bool:
-    """Whether tokens and log-probabilities are equal, exactly."""
-    return (answer.tokens, answer.logprobs) == (wanted.tokens, wanted.logprobs)
-
-
 @pytest.fixture(scope="module")
 def first(manager: Manager, audit: Path) -> Iterator[Engine]:
     """The engine that computes."""
@@ -132,14 +127,6 @@ def third(manager: Manager, audit: Path) -> Iterator[Engine]:
     engine = Engine(manager, audit=audit, **SMALL_CACHE)
     yield engine
     engine.kill()
-
-
-def assert_settled(manager: Manager) -> None:
-    """Nothing of a request is left at the Manager."""
-    status = manager.status()
-    names = ("leases", "lease_bytes", "grants_active", "pinned_blocks", "unsealed_blocks", "retained_operations")
-    assert {name: status[name] for name in names} == dict.fromkeys(names, 0)
-    assert status["violations_total"] == 0
 
 
 # The first engine

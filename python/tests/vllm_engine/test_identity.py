@@ -15,7 +15,7 @@ import torch
 
 from orbitkv import CacheManagerClient, GroupState, StateDescriptor
 from orbitkv.vllm import adapters, contract, fingerprint
-from orbitkv.vllm.fingerprint import FingerprintError, weights_fingerprint
+from orbitkv.vllm.fingerprint import FingerprintError, last_change, weights_fingerprint
 from orbitkv.vllm.identity import Ranks, describe, in_model_order, instance_id, one_line
 from orbitkv.vllm.options import OptionError, Options
 from orbitkv.vllm.support import UnsupportedError, refuse_unsupported
@@ -175,21 +175,92 @@ def test_weights_without_digest_are_refused(tmp_path: Path, model: Path) -> None
         weights_fingerprint(str(tmp_path / "empty"), None, "auto", print)
 
 
-def test_adapters_of_one_name_and_other_content_share_nothing(tmp_path: Path) -> None:
+def test_changed_weights_are_noticed_when_their_time_is_set_back(model: Path) -> None:
+    before = state_of(model)
+    weights = model / "model.safetensors"
+    times = weights.stat()
+    after_changes = last_change(str(model)) + 1
+    while last_change(str(model)) < after_changes:  # until the clock of the file system has moved on
+        weights.write_bytes(b"Weights")
+        os.utime(weights, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert state_of(model).revision != before.revision
+
+
+@pytest.fixture
+def adapter(tmp_path: Path) -> Path:
+    """An adapter's folder."""
+    folder = tmp_path / "adapter"
+    folder.mkdir()
+    (folder / "adapter_model.safetensors").write_bytes(b"a")
+    return folder
+
+
+def with_adapter(folder: Path | str, load_inplace: bool = False) -> Any:
+    """A request with an adapter."""
+    lora = SimpleNamespace(lora_path=str(folder), lora_name="same", load_inplace=load_inplace)
+    return SimpleNamespace(lora_request=lora)
+
+
+def digest(folder: Path, settings: str = "") -> bytes:
+    """Digest that an engine makes which starts now."""
+    made = adapters.Adapters(settings, last_change(str(folder)) + 1).digest_of(with_adapter(folder))
+    assert made
+    return made
+
+
+def test_adapters_of_one_name_and_other_content_share_nothing(adapter: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "adapter_model.safetensors").write_bytes(b"b")
     hashes = [bytes([i]) * 32 for i in range(3)]
-    mixed = []
-    for content in (b"a", b"b"):
-        folder = tmp_path / content.decode()
-        folder.mkdir()
-        (folder / "adapter_model.safetensors").write_bytes(content)
-        request = SimpleNamespace(lora_request=SimpleNamespace(lora_path=str(folder), lora_name="same"))
-        digest = adapters.Adapters().digest_of(request)
-        assert digest
-        mixed.append(adapters.mix(hashes, digest))
+    mixed = [adapters.mix(hashes, digest(folder)) for folder in (adapter, other)]
     assert len({*mixed[0], *mixed[1], *hashes}) == 9
     assert adapters.mix(hashes, b"") == hashes
-    unreadable = SimpleNamespace(lora_request=SimpleNamespace(lora_path=str(tmp_path / "none"), lora_name="same"))
-    assert adapters.Adapters().digest_of(unreadable) is None
+
+
+def test_adapters_share_only_under_equal_settings(adapter: Path) -> None:
+    assert digest(adapter) == digest(adapter)
+    assert digest(adapter, "only o_proj") != digest(adapter)
+
+
+def test_settings_of_the_engine_tell_what_it_takes_of_an_adapter() -> None:
+    """With other target modules or another type the same files compute other blocks."""
+    from vllm.config import LoRAConfig
+
+    settings = [LoRAConfig(), LoRAConfig(target_modules=["o_proj"]), LoRAConfig(lora_dtype="float16")]
+    assert len({each.compute_hash() for each in settings}) == len(settings)
+
+
+def test_adapter_that_changes_after_the_start_has_no_digest(adapter: Path) -> None:
+    started = last_change(str(adapter)) + 1
+    known = adapters.Adapters("", started)
+    assert known.digest_of(with_adapter(adapter))
+    while last_change(str(adapter)) < started:  # until the clock of the file system has moved on
+        (adapter / "adapter_model.safetensors").write_bytes(b"b")
+    assert known.digest_of(with_adapter(adapter)) is None
+    assert adapters.Adapters("", started).digest_of(with_adapter(adapter)) is None
+    assert adapters.Adapters("", last_change(str(adapter)) + 1).digest_of(with_adapter(adapter))
+
+
+def test_adapter_behind_a_link_that_changes_after_the_start_has_no_digest(adapter: Path, tmp_path: Path) -> None:
+    link = tmp_path / "current"
+    link.symlink_to(adapter.parent, target_is_directory=True)
+    inside = link / adapter.name
+    started = last_change(str(inside)) + 1
+    known = adapters.Adapters("", started)
+    assert known.digest_of(with_adapter(inside))
+    while last_change(str(inside)) < started:  # until the clock of the file system has moved on
+        link.unlink()
+        link.symlink_to(adapter.parent, target_is_directory=True)
+    assert known.digest_of(with_adapter(inside)) is None
+
+
+def test_adapter_of_unknown_content_has_no_digest(adapter: Path) -> None:
+    known = adapters.Adapters("", last_change(str(adapter)) + 1)
+    assert known.digest_of(with_adapter(adapter / "none")) is None
+    assert known.digest_of(with_adapter("owner/name-in-a-hub")) is None
+    assert known.digest_of(with_adapter(adapter, load_inplace=True)) is None
+    assert known.digest_of(with_adapter(adapter))
 
 
 REFUSED: dict[str, dict[str, Any]] = {

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from orbitkv import BlockHashes, GroupState, Lease, QueryLoading, QueryMiss, QueryReady, QueryResult, StateDescriptor
+from orbitkv.vllm.adapters import Adapters
 from orbitkv.vllm.messages import StepPlan, WorkerIdentity, WorkerReport
 from orbitkv.vllm.options import Options
 from orbitkv.vllm.scheduler import LEASE_RENEWED_AFTER_S, LOADING_BOUND_S, SchedulerSide
@@ -131,7 +132,13 @@ class Side:
 def make(ranks: int = 1, **options: Any) -> Side:
     manager, pool, clock = SetManager(), Pool(1000), [0.0]
     side = SchedulerSide(
-        manager, Options(**options), may_load=True, may_save=True, block_tokens=TOKENS, now=lambda: clock[0]
+        manager,
+        Options(**options),
+        may_load=True,
+        may_save=True,
+        block_tokens=TOKENS,
+        adapters=Adapters("", 0),
+        now=lambda: clock[0],
     )
     side.workers([WorkerIdentity(rank, STATE.replace(tp_size=ranks, tp_rank=rank), 1) for rank in range(ranks)])
     side.bind_pool(pool)
