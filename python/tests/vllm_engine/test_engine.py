@@ -397,7 +397,7 @@ def test_works_in_several_processes_and_starts_without_a_manager(plain: Plain, m
 
 
 def test_restores_what_the_own_cache_would_give_whatever_the_processor_has(folder: Path, tmp_path: Path) -> None:
-    """With AMX tiles results depend on what else a step computes: a hit differs from the first answer, restored or not."""
+    """With AMX tiles results depend on what else a step computes: a hit differs from the first answer."""
     sockets = folder / "tiles"
     sockets.mkdir()
     audit = tmp_path / "audit"
