@@ -110,6 +110,7 @@ final class CopyAgents implements WakeUps {
     if (operation.takeCallForHelp() && canHelp) {
       operation.announce();
       kickAgents();
+      operation.pausePoint("shared");
     }
   }
 

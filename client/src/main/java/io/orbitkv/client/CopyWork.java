@@ -114,7 +114,12 @@ abstract sealed class CopyWork permits PublishCopy, RestoreCopy {
    * ceased to spin and left a processor free.
    */
   final boolean wantsHelp() {
-    return totalBytes >= SHARED_FROM_BYTES && bytes() >= LEAST_SHARE_BYTES;
+    return isLarge() && bytes() >= LEAST_SHARE_BYTES;
+  }
+
+  /** True when other threads may help. */
+  final boolean isLarge() {
+    return totalBytes >= SHARED_FROM_BYTES;
   }
 
   /** True from shortly before the end on, about as long as a sleeping Manager takes to wake. */
@@ -153,6 +158,7 @@ abstract sealed class CopyWork permits PublishCopy, RestoreCopy {
     try {
       long share = claim();
       if (share != NONE) {
+        PausePoints.reached(this instanceof PublishCopy, "helping");
         CopyTools own = pool.take();
         copyShare(share, own);
         pool.giveBack(own);
@@ -217,7 +223,7 @@ abstract sealed class CopyWork permits PublishCopy, RestoreCopy {
   }
 
   private long shareBytes() {
-    if (totalBytes < SHARED_FROM_BYTES) {
+    if (!isLarge()) {
       return MOST_SHARE_BYTES;
     }
     return bytes() < LEAST_SHARE_BYTES

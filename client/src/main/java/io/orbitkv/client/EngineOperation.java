@@ -610,7 +610,7 @@ abstract sealed class EngineOperation permits PublishOperation, RestoreOperation
     return true;
   }
 
-  private void pausePoint(String name) {
+  final void pausePoint(String name) {
     PausePoints.reached(kind == GrantTable.PUBLISH, name);
   }
 

@@ -4,11 +4,15 @@ import io.orbitkv.channel.PlanEntry;
 import java.lang.foreign.MemorySegment;
 
 /**
- * Copies blocks from pages to arenas, and leaves each block's sum in the plan. A share is a block.
+ * Copies blocks from pages to arenas, and leaves each block's sum in the plan. A share is a block;
+ * of a large copy it is some, when they are small.
  */
 final class PublishCopy extends CopyWork {
   /** What a thread copies and sums in some 70 microseconds. */
   private static final long WAKE_AHEAD_BYTES = 1 << 20;
+
+  /** Most bytes of a share, but for single blocks: some 20 microseconds, many times its claim. */
+  private static final long MOST_GATHERED_BYTES = 256 << 10;
 
   private final MemorySegment bank;
 
@@ -35,11 +39,27 @@ final class PublishCopy extends CopyWork {
 
   @Override
   int shareEnd(int layer, int first, long mostBytes) {
-    return first + 1;
+    int end = first + 1;
+    if (isLarge()) {
+      long bytes = group(first).blockBytes;
+      while (end < plan.size && bytes + group(end).blockBytes <= MOST_GATHERED_BYTES) {
+        bytes += group(end).blockBytes;
+        end++;
+      }
+    }
+    return end;
   }
 
   @Override
-  long copy(int layer, int entry, int end, CopyTools with) {
+  long copy(int layer, int first, int end, CopyTools with) {
+    long bytes = 0;
+    for (int entry = first; entry < end; entry++) {
+      bytes += copy(entry, with);
+    }
+    return bytes;
+  }
+
+  private long copy(int entry, CopyTools with) {
     GroupMemory group = group(entry);
     with.copier.beginChecksum();
     for (int piece = 0; piece < group.length.length; piece++) {

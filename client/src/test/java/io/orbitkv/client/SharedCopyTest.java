@@ -2,6 +2,7 @@ package io.orbitkv.client;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.orbitkv.channel.CommandRing;
 import io.orbitkv.channel.GrantState;
 import io.orbitkv.channel.GrantTable;
 import io.orbitkv.channel.GrantWord;
@@ -18,28 +19,45 @@ import java.util.zip.CRC32C;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedClass;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Copies with which other threads help. */
+/** Copies with which other threads help: of a few large blocks and of many small ones. */
+@ParameterizedClass(name = "{1} blocks of {0} bytes")
+@CsvSource({"262144, 24", "512, 8192"})
 class SharedCopyTest {
   private static final long BOUND_NS = 1_000_000_000;
-  private static final int BLOCK_BYTES = 256 << 10;
-  private static final int BLOCKS = 24;
-  private static final int BLOCKS_AN_ARENA = BLOCKS / 2;
-  private static final int PAGES = 32;
   private static final int LAYERS = 2;
-  private static final int LAYER_BYTES = BLOCK_BYTES / LAYERS;
 
+  /** Bytes of a share of a publish, of either size of blocks. */
+  private static final int PUBLISH_SHARE_BYTES = 256 << 10;
+
+  private final int blockBytes;
+  private final int layerBytes;
+  private final int blocks;
+  private final int pageCount;
   private final FakeManager manager = new FakeManager();
   private final Arena ownMemory = Arena.ofConfined();
-  private final MemorySegment engine = Arena.ofAuto().allocate((long) PAGES * BLOCK_BYTES, 4096);
-  private final GroupMemory group = GroupMemory.of(spec(engine), true);
-  private final PageClaims claims = PageClaims.enter(group.address());
+  private final MemorySegment engine;
+  private final GroupMemory group;
+  private final PageClaims claims;
   private final CopyTools.Pool tools = new CopyTools.Pool(manager.arenas);
   private final SaveBudget budget = new SaveBudget();
   private final Random random = new Random(11);
-  private final int[] pages = random.ints(0, PAGES).distinct().limit(BLOCKS).toArray();
+  private final int[] pages;
+
+  SharedCopyTest(int blockBytes, int blocks) {
+    this.blockBytes = blockBytes;
+    this.layerBytes = blockBytes / LAYERS;
+    this.blocks = blocks;
+    this.pageCount = blocks + 8;
+    this.engine = Arena.ofAuto().allocate((long) pageCount * blockBytes, 4096);
+    this.group = GroupMemory.of(spec(engine), true);
+    this.claims = PageClaims.enter(group.address());
+    this.pages = random.ints(0, pageCount).distinct().limit(blocks).toArray();
+  }
 
   @BeforeEach
   void fillMemory() {
@@ -61,19 +79,19 @@ class SharedCopyTest {
     }
   }
 
-  private static GroupSpec spec(MemorySegment memory) {
+  private GroupSpec spec(MemorySegment memory) {
     List<GroupSpec.Layer> layers = new ArrayList<>();
     for (int i = 0; i < LAYERS; i++) {
-      long offset = (long) i * PAGES * LAYER_BYTES;
+      long offset = (long) i * pageCount * layerBytes;
       layers.add(
           new GroupSpec.Layer(
-              memory, offset, LAYER_BYTES, List.of(new GroupSpec.Segment(0, LAYER_BYTES))));
+              memory, offset, layerBytes, List.of(new GroupSpec.Segment(0, layerBytes))));
     }
-    return new GroupSpec(0, GroupKind.PREFIX, 0, PAGES, layers);
+    return new GroupSpec(0, GroupKind.PREFIX, 0, pageCount, layers);
   }
 
   private Target target(GroupMemory memory) {
-    Target.Builder target = new Target.Builder(new GroupMemory[] {memory}, BLOCKS);
+    Target.Builder target = new Target.Builder(new GroupMemory[] {memory}, blocks);
     target.add(0, pages);
     return target.build();
   }
@@ -81,12 +99,16 @@ class SharedCopyTest {
   private EngineOperation submit(int kind, GroupMemory memory) {
     EngineOperation operation = kind == GrantTable.RESTORE ? restore(memory) : publish(memory);
     run(operation);
+    boolean isRestore = kind == GrantTable.RESTORE;
+    CommandRing.Consumer commands = isRestore ? manager.queries : manager.publishes;
+    assertThat(commands.tryRead(manager.command)).isTrue();
+    (isRestore ? manager.queryBytes : manager.publishBytes).take(manager.command, manager.data);
     return operation;
   }
 
   private RestoreOperation restore(GroupMemory memory) {
     claims.claim(pages);
-    Lease lease = new Lease(77, FakeManager.EPOCH, 0, 0, BLOCKS);
+    Lease lease = new Lease(77, FakeManager.EPOCH, 0, 0, blocks);
     return new RestoreOperation(
         manager.session,
         new RestoreSpan(5, 6, List.of(RestoreItem.of(lease, pages))),
@@ -100,11 +122,11 @@ class SharedCopyTest {
   }
 
   private PublishOperation publish(GroupMemory memory) {
-    BlockHashes hashes = BlockHashes.of(new byte[16 * BLOCKS], 16);
+    BlockHashes hashes = BlockHashes.of(new byte[16 * blocks], 16);
     return new PublishOperation(
         manager.session,
         new PublishSpan(5, 6, 16, List.of(new PublishItem(0, 0, null, hashes, pages))),
-        budget.charge(SaveBudget.bytes(BLOCKS, 16, 1), 1),
+        budget.charge(SaveBudget.bytes(blocks, 16, 1), 1),
         Fence.done(),
         BOUND_NS,
         target(memory),
@@ -115,23 +137,31 @@ class SharedCopyTest {
   /** Grants it; steps it until it calls for help. */
   private void grant(EngineOperation operation) {
     manager.move(operation.operationId(), GrantState.PREPARING);
-    for (int i = 0; i < BLOCKS; i++) {
-      manager.plan(i, arena(i), 0, pages[i], offset(i), BLOCK_BYTES, 0);
-    }
-    manager.grant(operation.operationId(), BLOCKS);
+    writePlan();
+    manager.grant(operation.operationId(), blocks);
     for (int i = 0; !operation.takeCallForHelp(); i++) {
-      assertThat(i).isLessThan(BLOCKS);
+      assertThat(i).isLessThan(blocks);
       assertThat(operation.step(1)).isTrue();
     }
     assertThat(operation.hasShares()).isTrue();
   }
 
-  private static int arena(int block) {
-    return block / BLOCKS_AN_ARENA;
+  private void writePlan() {
+    for (int i = 0; i < blocks; i++) {
+      manager.plan(i, arena(i), 0, pages[i], offset(i), blockBytes, 0);
+    }
   }
 
-  private static long offset(int block) {
-    return (long) (block % BLOCKS_AN_ARENA) * BLOCK_BYTES;
+  private int arena(int block) {
+    return block / blocksAnArena();
+  }
+
+  private int blocksAnArena() {
+    return blocks / manager.arenas.length;
+  }
+
+  private long offset(int block) {
+    return (long) (block % blocksAnArena()) * blockBytes;
   }
 
   private static void run(EngineOperation operation) {
@@ -144,15 +174,15 @@ class SharedCopyTest {
   }
 
   private MemorySegment inPool(int block) {
-    return manager.arenas[arena(block)].asSlice(offset(block), BLOCK_BYTES);
+    return manager.arenas[arena(block)].asSlice(offset(block), blockBytes);
   }
 
   private boolean isSame(int block) {
     MemorySegment pool = inPool(block);
     for (int layer = 0; layer < LAYERS; layer++) {
-      long at = (long) (layer * PAGES + pages[block]) * LAYER_BYTES;
-      MemorySegment page = engine.asSlice(at, LAYER_BYTES);
-      if (page.mismatch(pool.asSlice((long) layer * LAYER_BYTES, LAYER_BYTES)) != -1) {
+      long at = (long) (layer * pageCount + pages[block]) * layerBytes;
+      MemorySegment page = engine.asSlice(at, layerBytes);
+      if (page.mismatch(pool.asSlice((long) layer * layerBytes, layerBytes)) != -1) {
         return false;
       }
     }
@@ -162,8 +192,8 @@ class SharedCopyTest {
   private void assertCopied(EngineOperation operation, int kind) {
     assertThat(manager.state(operation.operationId())).isEqualTo(GrantState.DRAINED);
     int slot = GrantWord.slotOf(operation.operationId());
-    assertThat(manager.table.entriesDone(slot)).isEqualTo(BLOCKS);
-    for (int i = 0; i < BLOCKS; i++) {
+    assertThat(manager.table.entriesDone(slot)).isEqualTo(blocks);
+    for (int i = 0; i < blocks; i++) {
       assertThat(isSame(i)).as("block %s", i).isTrue();
       if (kind == GrantTable.PUBLISH) {
         CRC32C crc = new CRC32C();
@@ -212,18 +242,18 @@ class SharedCopyTest {
   void shouldStayOpenUntilTheLastHelperHasLeft() {
     EngineOperation operation = submit(GrantTable.PUBLISH, group);
     manager.move(operation.operationId(), GrantState.PREPARING);
-    for (int i = 0; i < BLOCKS; i++) {
-      manager.plan(i, arena(i), 0, pages[i], offset(i), BLOCK_BYTES, 0);
-    }
+    writePlan();
     int slot = GrantWord.slotOf(operation.operationId());
-    manager.table.setPlan(slot, 0, BLOCKS, 1);
+    manager.table.setPlan(slot, 0, blocks, 1);
     Plan plan = Plan.read(manager.table, slot, target(group), manager.arenas, 0, 0, false);
     CopyWork copy =
         new PublishCopy(plan, target(group), manager.arenas, tools.take(), manager.table.memory());
     assertThat(copy.enter()).isTrue();
     assertThat(copy.enter()).isTrue();
-    for (int i = 1; i < BLOCKS; i++) {
+    int shares = (int) ((long) blocks * blockBytes / PUBLISH_SHARE_BYTES);
+    for (int i = 1; i < shares; i++) {
       assertThat(copy.step()).isTrue();
+      assertThat(copy.endsSoon()).isEqualTo((shares - i) * PUBLISH_SHARE_BYTES <= 1 << 20);
     }
     assertThat(copy.step()).isFalse();
     assertThat(copy.close()).isFalse();
@@ -233,7 +263,7 @@ class SharedCopyTest {
     copy.leave();
     assertThat(copy.close()).isTrue();
     assertThat(copy.help(tools)).isFalse();
-    assertThat(copy.entriesDone()).isEqualTo(BLOCKS);
+    assertThat(copy.entriesDone()).isEqualTo(blocks);
   }
 
   @Test
@@ -245,12 +275,12 @@ class SharedCopyTest {
     assertThat(manager.state(operation.operationId())).isEqualTo(GrantState.DRAINED);
     assertThat(operation.hasShares()).isFalse();
     assertThat(operation.help()).isFalse();
-    assertThat(isSame(BLOCKS - 1)).isFalse();
+    assertThat(isSame(blocks - 1)).isFalse();
   }
 
   @Test
   void shouldFailWithItsHelper() throws InterruptedException {
-    MemorySegment confined = ownMemory.allocate((long) PAGES * BLOCK_BYTES, 4096);
+    MemorySegment confined = ownMemory.allocate((long) pageCount * blockBytes, 4096);
     EngineOperation operation = submit(GrantTable.RESTORE, GroupMemory.of(spec(confined), true));
     grant(operation);
     Thread helper = new Thread(operation::help); // may not touch memory of this thread
@@ -289,7 +319,7 @@ class SharedCopyTest {
       for (MemorySegment memory : written) {
         memory.fill((byte) round);
       }
-      manager.reap(operation.operationId(), Status.OK, BLOCKS, 0, 0);
+      manager.reap(operation.operationId(), Status.OK, blocks, 0, 0);
       run(operation);
       assertThat(operation.isSettled()).isTrue();
       for (MemorySegment memory : written) {
