@@ -20,12 +20,9 @@ final class FakeManager {
   static final long EPOCH = 0x1234_5678_9abcL;
   static final int ARENA_BYTES = 4 << 20;
 
-  final MemorySegment channel = Arena.ofAuto().allocate(ChannelDescriptor.REGION_BYTES, 4096);
-  final GrantTable table =
-      GrantTable.format(Arena.ofAuto().allocate(GrantTable.REGION_BYTES, 4096));
-  final MemorySegment[] arenas = {
-    Arena.ofAuto().allocate(ARENA_BYTES, 4096), Arena.ofAuto().allocate(ARENA_BYTES, 4096)
-  };
+  final MemorySegment channel;
+  final GrantTable table;
+  final MemorySegment[] arenas;
   final EngineSession session;
   final CommandRing.Consumer queries;
   final CommandRing.Consumer publishes;
@@ -41,7 +38,18 @@ final class FakeManager {
   int wakes;
 
   FakeManager() {
-    ChannelDescriptor.format(channel, 0, EPOCH, 0);
+    this(
+        newChannel(),
+        GrantTable.format(memory(GrantTable.REGION_BYTES)),
+        memory(ARENA_BYTES),
+        memory(ARENA_BYTES));
+  }
+
+  /** On formatted memory. */
+  FakeManager(MemorySegment channel, GrantTable table, MemorySegment... arenas) {
+    this.channel = channel;
+    this.table = table;
+    this.arenas = arenas;
     session = new EngineSession(channel, table, EPOCH, () -> wakes++);
     queries = new CommandRing.Consumer(channel, ChannelDescriptor.QUERY_REQUESTS);
     publishes = new CommandRing.Consumer(channel, ChannelDescriptor.PUBLISH_REQUESTS);
@@ -51,6 +59,16 @@ final class FakeManager {
     publishReplies = new CommandRing.Producer(channel, ChannelDescriptor.PUBLISH_REPLIES);
     queryReplyBytes = new ByteRing.Producer(channel, ChannelDescriptor.QUERY_REPLIES);
     publishReplyBytes = new ByteRing.Producer(channel, ChannelDescriptor.PUBLISH_REPLIES);
+  }
+
+  private static MemorySegment newChannel() {
+    MemorySegment channel = memory(ChannelDescriptor.REGION_BYTES);
+    ChannelDescriptor.format(channel, 0, EPOCH, 0);
+    return channel;
+  }
+
+  private static MemorySegment memory(long bytes) {
+    return Arena.ofAuto().allocate(bytes, 4096);
   }
 
   GrantState state(long operationId) {

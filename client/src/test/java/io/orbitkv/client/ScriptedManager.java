@@ -25,6 +25,9 @@ import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Function;
@@ -52,6 +55,8 @@ final class ScriptedManager implements AutoCloseable {
   private final Thread thread;
   private final Fd channel = memory("channel", ChannelDescriptor.REGION_BYTES);
   private final Fd grants = memory("grants", GrantTable.REGION_BYTES);
+  private final List<Fd> arenas = new CopyOnWriteArrayList<>();
+  private final List<Mapping> mappings = new ArrayList<>();
   private volatile UnixConnection current;
   private volatile boolean closed;
   private final EventFd[] wakes = {EventFd.create(), EventFd.create(), EventFd.create()};
@@ -87,6 +92,37 @@ final class ScriptedManager implements AutoCloseable {
       default -> throw new AssertionError("unexpected frame: " + frame);
     }
     return answer.build();
+  }
+
+  /** The side of the Manager in rings and grants, with arenas that go out with registrations. */
+  FakeManager withArenas() {
+    MemorySegment[] segments = new MemorySegment[2];
+    for (int i = 0; i < segments.length; i++) {
+      Fd fd = Memfd.create("arena", FakeManager.ARENA_BYTES, Memfd.PageSize.NORMAL);
+      arenas.add(fd);
+      segments[i] = map(fd, FakeManager.ARENA_BYTES);
+    }
+    script = frame -> frame.hasRegister() ? registeredWithArenas() : usual(frame);
+    GrantTable table = GrantTable.open(map(grants, GrantTable.REGION_BYTES));
+    return new FakeManager(map(channel, ChannelDescriptor.REGION_BYTES), table, segments);
+  }
+
+  private MemorySegment map(Fd fd, long bytes) {
+    Mapping mapping = Mapping.map(fd, bytes, Mapping.Access.READ_WRITE, false);
+    mappings.add(mapping);
+    return mapping.segment();
+  }
+
+  private ManagerFrame registeredWithArenas() {
+    Registered.Builder registered = registered();
+    arenas.forEach(_ -> registered.addArenaBytes(FakeManager.ARENA_BYTES));
+    return ManagerFrame.newBuilder().setRegistered(registered).build();
+  }
+
+  /** Wakes the client as after a move of a grant. */
+  void wakeClient() {
+    wakes[1].signal();
+    wakes[2].signal();
   }
 
   private static Welcome welcome() {
@@ -180,6 +216,8 @@ final class ScriptedManager implements AutoCloseable {
     if (frame.hasWelcome()) {
       fds =
           new int[] {channel.value(), grants.value(), wakes[0].fd(), wakes[1].fd(), wakes[2].fd()};
+    } else if (frame.hasRegistered()) {
+      fds = arenas.stream().mapToInt(Fd::value).toArray();
     }
     connection.send(segment, 0, bytes.length, fds, BOUND_MS);
   }
@@ -192,6 +230,8 @@ final class ScriptedManager implements AutoCloseable {
     }
     listener.close();
     var _ = Uninterruptibly.join(thread, TimeUnit.MILLISECONDS.toNanos(BOUND_MS));
+    mappings.forEach(Mapping::close);
+    arenas.forEach(Fd::close);
     channel.close();
     grants.close();
     for (EventFd wake : wakes) {

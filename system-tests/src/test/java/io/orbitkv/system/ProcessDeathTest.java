@@ -6,10 +6,12 @@ import io.orbitkv.testsupport.EngineMain;
 import io.orbitkv.testsupport.ProcFs;
 import io.orbitkv.testsupport.TestEngine;
 import java.io.IOException;
+import java.time.Duration;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
+import tools.jackson.databind.JsonNode;
 
 /**
  * Engine and Manager are killed at named points; nothing is lost that was stored, nothing is held
@@ -17,6 +19,11 @@ import org.junit.jupiter.params.provider.ValueSource;
  */
 class ProcessDeathTest {
   private static final int BLOCKS = 64;
+
+  private static final Duration CALL = Duration.ofSeconds(2);
+
+  /** Most time for a call: its own bound, and what a busy machine adds. */
+  private static final Duration MOST = CALL.multipliedBy(6);
 
   @Test
   void shouldRestoreInAnotherProcessWhatOnePublished() throws IOException {
@@ -32,17 +39,29 @@ class ProcessDeathTest {
     }
   }
 
+  private static void holdAt(TestEngine engine, String point) {
+    Processors.assumeEnoughFor(point);
+    if (point.startsWith("restore")) {
+      assertThat(engine.ask("lookup 0 " + BLOCKS)).isEqualTo("found=64");
+      engine.holdAt(point, "restore");
+    } else {
+      engine.holdAt(point, "publish 1000 " + BLOCKS);
+    }
+  }
+
   @ParameterizedTest
   @ValueSource(
       strings = {
         "restore.reserved",
         "restore.granted",
         "restore.active",
+        "restore.helping",
         "restore.copied",
         "restore.drained",
         "publish.reserved",
         "publish.granted",
         "publish.active",
+        "publish.helping",
         "publish.copied",
         "publish.drained"
       })
@@ -51,12 +70,7 @@ class ProcessDeathTest {
         TestEngine witness = TestEngine.start(manager.socket(), "witness");
         TestEngine victim = TestEngine.start(manager.socket(), "victim")) {
       assertThat(witness.ask("publish 0 " + BLOCKS)).contains("stored=64");
-      if (point.startsWith("restore")) {
-        assertThat(victim.ask("lookup 0 " + BLOCKS)).isEqualTo("found=64");
-        victim.holdAt(point, "restore");
-      } else {
-        victim.holdAt(point, "publish 1000 " + BLOCKS);
-      }
+      holdAt(victim, point);
       victim.kill();
       manager.awaitBaseline(1);
       assertThat(ProcFs.maps(manager.pid(), "memfd:orbitkv")).hasSize(3); // one arena, one session
@@ -68,6 +82,29 @@ class ProcessDeathTest {
         assertThat(witness.ask("restore")).isEqualTo("delivered=64 wrong=0 status=OK");
       }
       manager.awaitBaseline(1);
+    }
+  }
+
+  /** All but the helper's share is copied by then. */
+  @ParameterizedTest
+  @CsvSource({"restore.helping, pinned_blocks", "publish.helping, unsealed_blocks"})
+  void shouldHoldTheBlocksOfAHelperUntilItsEngineIsKilled(String point, String gauge)
+      throws IOException {
+    try (TestManager manager = TestManager.start();
+        TestEngine victim = TestEngine.start(manager.socket(), "victim")) {
+      assertThat(victim.ask("publish 0 " + BLOCKS)).contains("stored=64");
+      holdAt(victim, point);
+      assertThat(victim.ask("await 500")).isEqualTo("ended=false pagesFree=false");
+      JsonNode status = manager.status();
+      assertThat(status.get("grants_active").asInt()).isEqualTo(1);
+      assertThat(status.get(gauge).asInt()).isEqualTo(BLOCKS);
+      victim.kill();
+      manager.awaitBaseline(0);
+      try (TestEngine other = TestEngine.start(manager.socket(), "other")) {
+        assertThat(other.ask("lookup 1000 " + BLOCKS)).isEqualTo("found=0");
+        assertThat(other.ask("lookup 0 " + BLOCKS)).isEqualTo("found=64");
+        assertThat(other.ask("restore")).isEqualTo("delivered=64 wrong=0 status=OK");
+      }
     }
   }
 
@@ -89,11 +126,13 @@ class ProcessDeathTest {
     "restore.reserved, error=SESSION_ENDED.*|.*status=SESSION_ENDED",
     "restore.granted, .*status=SESSION_ENDED|delivered=64 wrong=0 status=OK",
     "restore.active, .*status=SESSION_ENDED|delivered=64 wrong=0 status=OK",
+    "restore.helping, delivered=64 wrong=0 status=OK",
     "restore.copied, delivered=64 wrong=0 status=OK",
     "restore.drained, delivered=64 wrong=0 status=OK",
     "publish.reserved, error=SESSION_ENDED.*|.*status=SESSION_ENDED",
     "publish.granted, .*status=SESSION_ENDED",
     "publish.active, .*status=SESSION_ENDED",
+    "publish.helping, .*status=SESSION_ENDED",
     "publish.copied, .*status=SESSION_ENDED",
     "publish.drained, .*status=SESSION_ENDED|stored=64 held=0 refused=0 status=OK"
   })
@@ -102,18 +141,34 @@ class ProcessDeathTest {
     try (TestManager manager = TestManager.start();
         TestEngine engine = TestEngine.start(manager.socket(), "engine")) {
       assertThat(engine.ask("publish 0 " + BLOCKS)).contains("stored=64");
-      if (point.startsWith("restore")) {
-        engine.ask("lookup 0 " + BLOCKS);
-        engine.holdAt(point, "restore");
-      } else {
-        engine.holdAt(point, "publish 1000 " + BLOCKS);
-      }
+      holdAt(engine, point);
       manager.kill();
       assertThat(engine.finishHeld()).matches(outcome);
       assertThat(engine.ask("ping")).startsWith("error=SESSION_ENDED");
       assertThat(engine.ask("lookup 0 1")).startsWith("error=SESSION_ENDED");
       assertThat(engine.ask("publish 0 1")).startsWith("error=SESSION_ENDED");
       assertThat(engine.isAlive()).isTrue();
+    }
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "restore.helping, delivered=64 wrong=0 status=OK",
+    "publish.helping, .*status=SESSION_ENDED"
+  })
+  void shouldFreeNoPageBeforeTheHelperHasLeftWhenTheManagerIsKilled(String point, String outcome)
+      throws IOException {
+    try (TestManager manager = TestManager.start();
+        TestEngine engine = TestEngine.start(manager.socket(), "engine", CALL)) {
+      assertThat(engine.ask("publish 0 " + BLOCKS)).contains("stored=64");
+      holdAt(engine, point);
+      manager.kill();
+      assertThat(engine.ask("ping")).startsWith("error=SESSION_ENDED");
+      assertThat(engine.ask("await 500")).isEqualTo("ended=false pagesFree=false");
+      long began = System.nanoTime();
+      assertThat(engine.finishHeld()).matches(outcome);
+      assertThat(Duration.ofNanos(System.nanoTime() - began)).isLessThan(MOST);
+      assertThat(engine.ask("await 0")).isEqualTo("ended=true pagesFree=true");
     }
   }
 

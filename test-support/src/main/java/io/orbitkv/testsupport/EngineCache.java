@@ -7,6 +7,7 @@ import io.orbitkv.client.Lease;
 import io.orbitkv.client.LookupRequestSpec;
 import io.orbitkv.client.LookupResult;
 import io.orbitkv.client.OrbitKvClient;
+import io.orbitkv.client.PublishHandle;
 import io.orbitkv.client.PublishItem;
 import io.orbitkv.client.PublishResult;
 import io.orbitkv.client.ReconnectingClient;
@@ -15,8 +16,11 @@ import io.orbitkv.client.Registration;
 import io.orbitkv.client.RegistrationSpec;
 import io.orbitkv.client.RestoreHandle;
 import io.orbitkv.client.RestoreItem;
+import io.orbitkv.client.SaveHandle;
 import java.time.Duration;
 import java.util.List;
+import java.util.function.BooleanSupplier;
+import java.util.function.Function;
 
 /** What a test engine does with its client, of either kind. */
 interface EngineCache extends AutoCloseable {
@@ -28,8 +32,7 @@ interface EngineCache extends AutoCloseable {
 
   RestoreHandle restore(RestoreItem item);
 
-  /** How it ended, or null when the time has passed. */
-  PublishResult publish(PublishItem item, Duration bound);
+  Publish publish(PublishItem item);
 
   void ping();
 
@@ -37,6 +40,14 @@ interface EngineCache extends AutoCloseable {
 
   @Override
   void close();
+
+  /**
+   * A publish in progress.
+   *
+   * @param await waits; how it ended, or null when the time has passed
+   * @param pagesFree whether the pages are the caller's again
+   */
+  record Publish(Function<Duration, PublishResult> await, BooleanSupplier pagesFree) {}
 
   /** One session, which ends with its Manager. */
   static EngineCache plain(ClientConfig config, RegistrationSpec spec) {
@@ -73,8 +84,9 @@ interface EngineCache extends AutoCloseable {
     }
 
     @Override
-    public PublishResult publish(PublishItem item, Duration bound) {
-      return registration.publish(List.of(item), Fence.done()).await(bound);
+    public Publish publish(PublishItem item) {
+      PublishHandle handle = registration.publish(List.of(item), Fence.done());
+      return new Publish(handle::await, handle::pagesFree);
     }
 
     @Override
@@ -118,8 +130,9 @@ interface EngineCache extends AutoCloseable {
     }
 
     @Override
-    public PublishResult publish(PublishItem item, Duration bound) {
-      return registration.save(List.of(item), Fence.done()).waitSave(bound).orElse(null);
+    public Publish publish(PublishItem item) {
+      SaveHandle handle = registration.save(List.of(item), Fence.done());
+      return new Publish(bound -> handle.waitSave(bound).orElse(null), handle::pagesFree);
     }
 
     @Override

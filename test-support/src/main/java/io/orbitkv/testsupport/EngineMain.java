@@ -32,6 +32,9 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.function.BooleanSupplier;
+import java.util.function.Predicate;
 import java.util.regex.Pattern;
 
 /**
@@ -42,9 +45,11 @@ import java.util.regex.Pattern;
  * lookup FIRST COUNT    found=N            keeps the lease
  * restore               delivered=N wrong=W status=X    of the kept lease
  * release               released
- * pause POINT           armed              the next operation says "paused" there and stays until "resume"
+ * pause POINT           armed              the next operation says "paused" there and stays until "resume";
+ *                       before a point "helping" its driver waits until a helper has come
  * background COMMAND    started            runs publish or restore on another thread; "result" waits for its answer
  * result                what the background command answered
+ * await MS              ended=B pagesFree=B    of the latest operation, after a wait of at most so long
  * fork                  pid=P              a forked child of this process that does nothing
  * ping                  pong
  * churn FIRST COUNT     rounds=R hits=H wrong=W unexpected=U    publishes, looks up and restores until
@@ -78,7 +83,10 @@ public final class EngineMain {
   private final MemorySegment pages;
   private final EngineCache cache;
   private volatile CountDownLatch resume = new CountDownLatch(1);
+  private volatile CountDownLatch paused = new CountDownLatch(1);
   private volatile String pausePoint = "";
+  private volatile Predicate<Duration> latestEnds;
+  private volatile BooleanSupplier latestPagesFree;
   private Lease lease;
   private long leaseFirst;
   private Thread background;
@@ -147,13 +155,22 @@ public final class EngineMain {
   }
 
   private void reached(String point) {
-    if (!point.equals(pausePoint)) {
-      return;
+    String armed = pausePoint;
+    if (point.equals(armed)) {
+      pausePoint = "";
+      out.println("paused " + point);
+      paused.countDown();
+      await(resume);
+    } else if (point.equals(armed.replace(".helping", ".shared"))) {
+      await(paused);
     }
-    pausePoint = "";
-    out.println("paused " + point);
+  }
+
+  private static void await(CountDownLatch latch) {
     try {
-      resume.await();
+      if (!latch.await(BOUND.toSeconds(), TimeUnit.SECONDS)) {
+        throw new IllegalStateException("held for longer than " + BOUND);
+      }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }
@@ -178,8 +195,9 @@ public final class EngineMain {
       case "restore" -> restore();
       case "release" -> cache.release(lease) ? "released" : "ended";
       case "pause" -> {
-        pausePoint = words[1];
         resume = new CountDownLatch(1);
+        paused = new CountDownLatch(1);
+        pausePoint = words[1];
         yield "armed";
       }
       case "resume" -> {
@@ -188,6 +206,10 @@ public final class EngineMain {
       }
       case "background" -> inBackground(line(words));
       case "result" -> result();
+      case "await" -> {
+        boolean ended = latestEnds.test(Duration.ofMillis(Long.parseLong(words[1])));
+        yield "ended=%s pagesFree=%s".formatted(ended, latestPagesFree.getAsBoolean());
+      }
       case "fork" -> "pid=" + fork();
       case "ping" -> {
         cache.ping();
@@ -283,8 +305,11 @@ public final class EngineMain {
     for (int i = 0; i < count; i++) {
       fill(i, first + i);
     }
-    PublishResult result =
-        cache.publish(new PublishItem(0, 0, null, hashes(first, count), pageNumbers(count)), BOUND);
+    EngineCache.Publish publish =
+        cache.publish(new PublishItem(0, 0, null, hashes(first, count), pageNumbers(count)));
+    latestPagesFree = publish.pagesFree();
+    latestEnds = bound -> publish.await().apply(bound) != null;
+    PublishResult result = publish.await().apply(BOUND);
     if (result == null) {
       return "error=PENDING after " + BOUND;
     }
@@ -305,6 +330,8 @@ public final class EngineMain {
     pages.asSlice(0, (long) count * blockBytes).fill((byte) 0x5a);
     int[] targets = fallingNumbers(count);
     RestoreHandle handle = cache.restore(RestoreItem.of(lease, targets));
+    latestPagesFree = handle::pagesFree;
+    latestEnds = bound -> handle.await(bound) != null;
     RestoreResult result = handle.await(BOUND);
     if (result == null) {
       return "error=PENDING after " + BOUND;
