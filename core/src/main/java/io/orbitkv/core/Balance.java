@@ -79,8 +79,16 @@ final class Balance {
       return;
     }
     for (int i = 0; i < op.count; i++) {
-      if (!op.publish || Operation.isOwned(op.rows[i])) {
-        pins[op.rows[i]]++;
+      int code = op.rows[i];
+      if (!op.publish || Operation.isOwned(code)) {
+        pins[code]++;
+      } else if (Operation.isHeld(code)) {
+        pins[Operation.heldRow(code)]++;
+      }
+    }
+    for (int s = 0; s < op.sectionCount; s++) {
+      if (op.parent(s) >= 0) {
+        pins[op.parent(s)]++;
       }
     }
   }

@@ -24,6 +24,8 @@ final class BlockStore {
   private BlockPool.SizeClass coldestFor;
   private int coldest;
   private int hand; // where the search for a victim in the middle of a chain goes on
+  private int continued = -1; // what is being stored continues this row
+  private boolean chainIsPinned;
 
   private SsdTier ssd; // null without one
 
@@ -110,9 +112,41 @@ final class BlockStore {
     return true;
   }
 
+  /**
+   * What is stored until {@link #endSection} continues a resident row, which is pinned: its chain
+   * does not give way to it.
+   *
+   * @param parent -1 for none
+   */
+  void beginSection(int parent) {
+    continued = parent;
+  }
+
+  /** Ends what {@link #beginSection} began. */
+  void endSection() {
+    if (chainIsPinned) {
+      pinChain(-1);
+    }
+    continued = -1;
+  }
+
+  private void pinChain(int pins) {
+    for (int at = policy.parent(continued); at >= 0; at = policy.parent(at)) {
+      if (pins > 0) {
+        pin(at);
+      } else {
+        unpin(at);
+      }
+    }
+    chainIsPinned = pins > 0;
+  }
+
   /** The policy's victim; where each that it offers is pinned, any row that is not. */
   private int victim(BlockPool.SizeClass size) {
     int victim = policy.victim(size.index);
+    if (victim < 0 && continued >= 0 && !chainIsPinned) {
+      pinChain(1);
+    }
     int end = index.highWater();
     for (int i = Math.min(end, MAX_SEARCH); victim < 0 && i > 0; i--) {
       hand = hand + 1 < end ? hand + 1 : 0;

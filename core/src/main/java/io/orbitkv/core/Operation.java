@@ -43,8 +43,8 @@ final class Operation {
   long requestId;
 
   /**
-   * Blocks in the order of the request: a row that is owned, HELD_BASE + a row that was held, or
-   * REFUSED.
+   * Blocks in the order of the request: a row that is owned, HELD_BASE + a row that was there and
+   * is pinned by a publish to its end, or REFUSED.
    */
   int[] rows;
 
@@ -92,6 +92,11 @@ final class Operation {
   Operation(Session session, int slot) {
     this.session = session;
     this.slot = slot;
+  }
+
+  /** Row that a section of a publish continues, pinned to its end; -1 for none. */
+  int parent(int section) {
+    return sections[3 * section + 2];
   }
 
   boolean isSettled() {

@@ -384,8 +384,21 @@ final class Operations {
     op.sections[3 * section + 1] = publish.group();
     op.sections[3 * section + 2] = parent;
     if (parent >= 0) {
-      store.touchChain(parent); // what the new blocks continue must not give way to them
+      store.touchChain(parent);
+      store.pin(parent); // what the new blocks continue must not give way to them
     }
+    store.beginSection(parent);
+    try {
+      allocateBlocks(op, space, firstBlock, data);
+    } finally {
+      store.endSection();
+    }
+    return firstBlock + publish.count();
+  }
+
+  private void allocateBlocks(
+      Operation op, Namespaces.Space space, int firstBlock, MemorySegment data) {
+    int hashBytes = publish.hashBytes();
     boolean full = false;
     for (int i = 0; i < publish.count(); i++) {
       long hash = publish.hash(i);
@@ -395,6 +408,7 @@ final class Operations {
       if (resident >= 0) {
         op.rows[block] = Operation.held(resident);
         op.held++;
+        store.pin(resident);
         store.touchOne(resident);
         store.noteReuse(resident);
         continue;
@@ -409,7 +423,6 @@ final class Operations {
         op.entries++;
       }
     }
-    return firstBlock + publish.count();
   }
 
   private void begin(Operation op) {
@@ -866,7 +879,25 @@ final class Operations {
     }
   }
 
+  /** Lets go of what a publish only held: the blocks that were there, and what it continues. */
+  private void unpinHeld(Operation op) {
+    for (int i = 0; i < op.count; i++) {
+      if (Operation.isHeld(op.rows[i])) {
+        store.unpin(Operation.heldRow(op.rows[i]));
+      }
+    }
+    for (int s = 0; s < op.sectionCount; s++) {
+      int parent = op.parent(s);
+      if (parent >= 0) {
+        store.unpin(parent);
+      }
+    }
+  }
+
   private void settle(Operation op) {
+    if (op.publish && op.rows != null) {
+      unpinHeld(op);
+    }
     if (op.rows != null) {
       arrays.give(op.rows);
       arrays.give(op.pages);

@@ -50,7 +50,7 @@ final class Sealing {
     int first = op.sections[3 * section];
     int end = section + 1 < op.sectionCount ? op.sections[3 * (section + 1)] : op.count;
     Namespaces.Space space = op.registration.space(op.sections[3 * section + 1]);
-    int parent = op.sections[3 * section + 2];
+    int parent = op.parent(section);
     parent = parent < 0 ? -1 : store.residentIn(space, parent);
     for (int i = first; i < end; i++) {
       parent = sealBlock(op, i, space, parent, end - i);
@@ -81,6 +81,7 @@ final class Sealing {
     }
     op.rows[block] = Operation.held(twin);
     op.held++;
+    store.pin(twin); // as every block that is held, to the end of the operation
     return twin;
   }
 

@@ -208,6 +208,30 @@ class CacheCoreTest {
     assertThat(engine.table.stored(0)).isEqualTo(10);
   }
 
+  /** All but one chain is leased: the chain must not lose its head to its own next blocks. */
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void shouldRefuseBlocksRatherThanEvictWhatTheyContinue(boolean byParent) {
+    start(4 << 20, 4 << 20);
+    EngineModel engine = engine("a", 1, 65_536);
+    publish(engine, keys(0, 32), -1, 0);
+    publish(engine, keys(100, 32), -1, 0);
+    EngineModel.Held rest = engine.lookup(keys(100, 32), LookupRequest.ALL, 0);
+    if (byParent) {
+      publish(engine, keys(32, 8), 31, 32);
+    } else {
+      publish(engine, keys(0, 40), -1, 0);
+    }
+    assertThat(engine.table.status(0)).isEqualTo(Status.POOL_FULL);
+    assertThat(engine.table.refused(0)).isEqualTo(8);
+    assertThat(prefix(engine, keys(0, 40))).isEqualTo(32);
+    assertThat(engine.release(rest.id(), 0)).isEqualTo(Status.OK);
+    publish(engine, keys(32, 8), 31, 32);
+    assertThat(prefix(engine, keys(0, 40))).isEqualTo(40);
+    assertThat(core.stats(0).pinRefs()).isZero();
+    core.requireBalanced();
+  }
+
   @Test
   void shouldEvictTailsBeforeHeads() {
     int chains = 64;

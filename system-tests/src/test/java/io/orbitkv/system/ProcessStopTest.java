@@ -205,6 +205,43 @@ class ProcessStopTest {
     }
   }
 
+  /**
+   * A stopped engine has half of the pool and has not begun, a lease a quarter, and all is wanted.
+   */
+  @ParameterizedTest
+  @CsvSource({
+    "restore.granted, delivered=0 wrong=0 status=LIMIT",
+    "publish.granted, stored=0 held=0 refused=512 status=LIMIT"
+  })
+  void shouldGiveToOthersWhatAStoppedEngineHasNotTakenUp(String point, String outcome)
+      throws IOException {
+    try (TestManager manager = TestManager.start();
+        TestEngine witness = TestEngine.start(manager.socket(), "witness");
+        TestEngine other = TestEngine.start(manager.socket(), "other");
+        TestEngine engine = TestEngine.start(manager.socket(), "engine", CALL)) {
+      assertThat(witness.ask("publish 0 512")).startsWith("stored=512");
+      assertThat(engine.ask("lookup 0 512")).isEqualTo("found=512");
+      engine.holdAt(point, point.startsWith("restore") ? "restore" : "publish " + NEW + " 512");
+      if (point.startsWith("publish")) {
+        assertThat(engine.ask("release")).isEqualTo("released");
+      }
+      assertThat(witness.ask("publish 5000 256")).isEqualTo(STORED);
+      assertThat(witness.ask("lookup 5000 256")).isEqualTo("found=256");
+      try (StoppedProcess _ = StoppedProcess.stop(engine.pid())) {
+        assertThat(other.ask("publish 6000 512")).endsWith("status=POOL_FULL");
+        manager.await(
+            "room for a publish", _ -> other.ask("publish 6000 512").endsWith("status=OK"));
+        assertThat(other.ask("lookup 6000 512")).isEqualTo("found=512");
+        assertThat(manager.status().get("revoked_operations_total").asInt()).isEqualTo(1);
+      }
+      assertThat(engine.finishHeld()).isEqualTo(outcome);
+      assertThat(other.ask("restore")).isEqualTo("delivered=512 wrong=0 status=OK");
+      assertThat(witness.ask("restore")).isEqualTo(DELIVERED);
+      assertRight(witness, NEW, false);
+      manager.awaitBaseline(3);
+    }
+  }
+
   @ParameterizedTest
   @ValueSource(strings = {"restore.active", "restore.copying", "publish.active", "publish.copying"})
   void shouldServeTheRestWhileACopyThreadStandsStill(String point) throws IOException {
