@@ -264,12 +264,13 @@ def test_saves_nothing_that_was_computed_from_a_damaged_block(
     after = second.facts()["counters"]
     assert after["unsaved_steps"] == before["unsaved_steps"] + 1
     # Blocks stored from the first pass would make those of the second ones that are held already.
-    new = (SPOILED["length"] + SPOILED["max_tokens"]) // BLOCK - SPOILED["head"] // BLOCK
+    new = (SPOILED["length"] + SPOILED["max_tokens"]) // BLOCK - SPOILED["head"] // BLOCK + 1  # with the damaged one
     assert after["stored_blocks"] - before["stored_blocks"] == new
 
 
-def test_ends_the_request_where_the_policy_says_so(second: Engine) -> None:
+def test_ends_the_request_where_the_policy_says_so(second: Engine, manager: Manager, audit: Path) -> None:
     second.forget()
+    manager.corrupt(sample(audit, 3))
     second.call(do="set", policy="fail")
     assert second.ask(**STORY).finish == "error"
     second.call(do="set", policy="recompute")
