@@ -17,6 +17,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
+import tools.jackson.databind.JsonNode;
 
 /**
  * Manager, engine and copy thread stand still at named points, the processes by SIGSTOP: every call
@@ -52,6 +53,7 @@ class ProcessStopTest {
 
   /** Publishes blocks, leases them, and holds the engine's next operation at a point. */
   private static void holdAt(TestEngine engine, TestEngine witness, String point) {
+    Processors.assumeEnoughFor(point);
     assertThat(witness.ask("publish 0 " + BLOCKS)).isEqualTo(STORED);
     assertThat(engine.ask("lookup 0 " + BLOCKS)).isEqualTo("found=" + BLOCKS);
     engine.holdAt(point, command(point));
@@ -81,6 +83,7 @@ class ProcessStopTest {
     "restore.granted, delivered=256 wrong=0 status=OK",
     "restore.active, delivered=256 wrong=0 status=OK",
     "restore.copying, delivered=256 wrong=0 status=OK",
+    "restore.helping, delivered=256 wrong=0 status=OK",
     "restore.copied, delivered=256 wrong=0 status=OK",
     "restore.drained, delivered=256 wrong=0 status=OK"
   })
@@ -105,6 +108,7 @@ class ProcessStopTest {
     "publish.granted, stored=256 held=0 refused=0 status=OK",
     "publish.active, stored=256 held=0 refused=0 status=OK",
     "publish.copying, stored=256 held=0 refused=0 status=OK",
+    "publish.helping, stored=256 held=0 refused=0 status=OK",
     "publish.copied, stored=256 held=0 refused=0 status=OK",
     "publish.drained, stored=256 held=0 refused=0 status=OK"
   })
@@ -174,12 +178,14 @@ class ProcessStopTest {
         "restore.granted",
         "restore.active",
         "restore.copying",
+        "restore.helping",
         "restore.copied",
         "restore.drained",
         "publish.reserved",
         "publish.granted",
         "publish.active",
         "publish.copying",
+        "publish.helping",
         "publish.copied",
         "publish.drained"
       })
@@ -243,7 +249,15 @@ class ProcessStopTest {
   }
 
   @ParameterizedTest
-  @ValueSource(strings = {"restore.active", "restore.copying", "publish.active", "publish.copying"})
+  @ValueSource(
+      strings = {
+        "restore.active",
+        "restore.copying",
+        "restore.helping",
+        "publish.active",
+        "publish.copying",
+        "publish.helping"
+      })
   void shouldServeTheRestWhileACopyThreadStandsStill(String point) throws IOException {
     try (TestManager manager = TestManager.start();
         TestEngine witness = TestEngine.start(manager.socket(), "witness");
@@ -262,14 +276,41 @@ class ProcessStopTest {
   }
 
   @ParameterizedTest
+  @CsvSource({"restore.helping, pinned_blocks", "publish.helping, unsealed_blocks"})
+  void shouldKeepTheBlocksWhileOnlyAHelperIsInsideAStoppedEngine(String point, String gauge)
+      throws IOException {
+    try (TestManager manager = TestManager.start();
+        TestEngine witness = TestEngine.start(manager.socket(), "witness");
+        TestEngine engine = TestEngine.start(manager.socket(), "engine", CALL)) {
+      holdAt(engine, witness, point);
+      assertThat(engine.ask("await 500")).isEqualTo("ended=false pagesFree=false");
+      try (StoppedProcess _ = StoppedProcess.stop(engine.pid())) {
+        pressForMemory(witness);
+        JsonNode status = manager.status();
+        assertThat(status.get("grants_active").asInt()).isEqualTo(1);
+        assertThat(status.get("retained_operations").asInt()).isZero();
+        assertThat(status.get(gauge).asInt()).isEqualTo(BLOCKS);
+      }
+      assertThat(engine.finishHeld()).isEqualTo(whole(point));
+      assertThat(engine.ask("await 0")).isEqualTo("ended=true pagesFree=true");
+      assertRight(witness, point.startsWith("publish") ? NEW : 0, true);
+      assertThat(engine.ask("release")).isIn("released", "ended");
+      manager.awaitBaseline(2);
+    }
+  }
+
+  @ParameterizedTest
   @CsvSource({
     "restore.active, delivered=256 wrong=0 status=OK|.*status=SESSION_ENDED",
     "restore.copying, delivered=256 wrong=0 status=OK",
+    "restore.helping, delivered=256 wrong=0 status=OK",
     "publish.active, .*status=SESSION_ENDED",
-    "publish.copying, .*status=SESSION_ENDED"
+    "publish.copying, .*status=SESSION_ENDED",
+    "publish.helping, .*status=SESSION_ENDED"
   })
   void shouldNotDisturbTheNextManagerWithCopiesOfAStoppedEngine(String point, String outcome)
       throws IOException {
+    Processors.assumeEnoughFor(point);
     try (TestManager manager = TestManager.start(64, "--drain-timeout", "1")) {
       try (TestEngine engine = TestEngine.start(manager.socket(), "engine", CALL)) {
         assertThat(engine.ask("publish 0 " + BLOCKS)).isEqualTo(STORED);
