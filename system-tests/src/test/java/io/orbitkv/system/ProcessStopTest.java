@@ -238,7 +238,7 @@ class ProcessStopTest {
         manager.await(
             "room for a publish", _ -> other.ask("publish 6000 512").endsWith("status=OK"));
         assertThat(other.ask("lookup 6000 512")).isEqualTo("found=512");
-        assertThat(manager.status().get("revoked_operations_total").asInt()).isEqualTo(1);
+        manager.await("the revoke", status -> status.get("revoked_operations_total").asInt() == 1);
       }
       assertThat(engine.finishHeld()).isEqualTo(outcome);
       assertThat(other.ask("restore")).isEqualTo("delivered=512 wrong=0 status=OK");
