@@ -20,7 +20,7 @@ import java.lang.foreign.MemorySegment;
  * </pre>
  */
 public final class LookupRequest {
-  /** Only says what is present; reserves nothing. */
+  /** Only says what is present: reserves nothing, and counts as no lookup. */
   public static final int CANDIDATES = 0;
 
   /** Leases the blocks before the first missing one. */

@@ -105,8 +105,14 @@ final class Lookups {
     answer(session, command, reply);
   }
 
-  /** Counts a lookup once, however often it was told to ask again. */
+  /**
+   * Counts a lookup once, however often it was told to ask again. One for a hint is not counted: it
+   * restores nothing, so it is no hit and no miss.
+   */
   private void countAnswer() {
+    if (request.mode() == LookupRequest.CANDIDATES) {
+      return;
+    }
     lookups++;
     for (int reason = 0; reason < MissReason.COUNT; reason++) {
       missesTotal[reason] += misses[reason];

@@ -177,6 +177,24 @@ class CacheCoreTest {
   }
 
   @Test
+  void shouldCountNoLookupForAHint() {
+    start(8 << 20, 8 << 20);
+    EngineModel engine = engine("a", 1, 65_536);
+    publish(engine, keys(0, 4), -1, 0);
+    CoreStats before = core.stats(0);
+    engine.lookup(keys(0, 6), LookupRequest.CANDIDATES, 0);
+    CoreStats hinted = core.stats(0);
+    assertThat(hinted.lookupsTotal()).isEqualTo(before.lookupsTotal());
+    assertThat(hinted.lookupBlocksTotal()).isEqualTo(before.lookupBlocksTotal());
+    assertThat(hinted.hitBlocksTotal()).isEqualTo(before.hitBlocksTotal());
+    assertThat(hinted.missesTotal()).isEqualTo(before.missesTotal());
+    engine.lookup(keys(0, 6), LookupRequest.ALL, 0);
+    CoreStats asked = core.stats(0);
+    assertThat(asked.lookupsTotal()).isEqualTo(before.lookupsTotal() + 1);
+    assertThat(asked.hitBlocksTotal()).isEqualTo(before.hitBlocksTotal() + 4);
+  }
+
+  @Test
   void shouldReportHeldBlocksAndKeepTheFirstBytes() {
     start(8 << 20, 8 << 20);
     EngineModel first = engine("a", 1, 65_536);
