@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import gc
 import os
 import re
 import threading
@@ -156,6 +157,23 @@ def _start(jpype: Any, jars: list[str]) -> None:
         jpype.startJVM(str(library), *OPTIONS, classpath=jars, interrupt=False)
     except Exception as error:
         raise JvmError(f"Java does not start from {library}: {error}", "JVM") from None
+    with contextlib.suppress(Exception):  # slower, no more
+        _unlink_collectors()
+
+
+def _unlink_collectors() -> None:
+    """Parts the garbage collectors of Python and Java, which JPype links for objects that refer to each other.
+
+    Else each collection of the small Java heap begins a full one in Python, which stops the engine, and each small
+    collection in Python adds up the heap of the process and may begin a full one in Java. Nothing here needs that.
+    """
+    import _jpype
+
+    collect = getattr(_jpype, "_collect", None)
+    if collect in gc.callbacks:
+        while collect in gc.callbacks:
+            gc.callbacks.remove(collect)
+        collect("start", {})  # and no end from now on: JPype begins none while one runs
 
 
 def java_home() -> Path:

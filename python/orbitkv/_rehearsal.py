@@ -18,9 +18,10 @@ _first = threading.Lock()  # taken by the first rehearsal, and never given back
 
 
 def rehearse(client: int) -> None:
-    """Plays a restore and a save in memory of its own, once a process; the Manager takes no part and need not be there.
+    """Plays a restore and a save in memory of its own, once a process; the Manager need not be there.
 
-    In a new virtual machine the first request would wait some milliseconds for classes and run interpreted code.
+    More is played in the background, and hints are asked of a Manager that is there. In a new virtual machine the first
+    request would wait some milliseconds for classes and run interpreted code.
 
     Args:
         client: Id of a client in the bridge.

@@ -110,7 +110,7 @@ def _nanoseconds(timeout: float) -> int:
 class RestoreHandle:
     """A restore in progress."""
 
-    __slots__ = ("_epoch", "_handle", "_layers", "_operation", "_pages")
+    __slots__ = ("_arrived", "_epoch", "_handle", "_layers", "_operation", "_pages")
 
     def __init__(self, handle: int, pages: int, epoch: int, layers: dict[str, int]) -> None:
         """For the registration: an operation of the bridge."""
@@ -118,6 +118,7 @@ class RestoreHandle:
         self._pages = pages
         self._epoch = epoch
         self._layers = layers
+        self._arrived = 0  # layers, as last heard
         self._operation: int | None = None
 
     @property
@@ -176,7 +177,11 @@ class RestoreHandle:
             if found is None:
                 raise InvalidRequestError(f'layer="{layer}" is not registered', "INVALID")
             layer = found
-        return bool(_jvm.call("waitLayer", self._handle, layer, _nanoseconds(timeout)))
+        if layer < self._arrived:
+            return True
+        arrived = int(_jvm.call("waitLayer", self._handle, layer, _nanoseconds(timeout)))
+        self._arrived = max(self._arrived, arrived)
+        return layer < arrived
 
     def cancel(self) -> None:
         """Asks for the end; `wait` tells when it has come, and only then the pages may be used."""

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import signal
 import threading
 import time
@@ -24,6 +25,7 @@ from orbitkv import (
     RestoreItem,
     SaveItem,
     SaveNotSubmittedError,
+    _jvm,
 )
 from orbitkv._memory import CHARGES
 from orbitkv.tensors import HostStorage
@@ -178,6 +180,38 @@ def test_should_use_a_lease_once(client: CacheManagerClient) -> None:
     with pytest.raises(LeaseEndedError):
         _require(registration.restore(RestoreItem(lease, (0, 1)), fence=Fence.DONE).wait(BOUND).status)
     assert not any(engine.memory)
+
+
+def test_should_give_a_lease_back_without_waiting(client: CacheManagerClient) -> None:
+    engine = Engine()
+    registration = engine.register(client)
+    save(registration, engine, hashes(2))
+    lease = ready(client, registration, hashes(2)).lease
+    client.give_back(lease)
+    assert not client.release(lease)  # commands are served in their order
+    client.give_back(lease)
+    client.give_back(dataclasses.replace(lease, epoch=lease.epoch + 1))
+    assert ready(client, registration, hashes(2)).num_hit_blocks == 2
+
+
+def test_should_ask_no_more_for_layers_that_have_arrived(
+    client: CacheManagerClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = Engine()
+    registration = engine.register(client)
+    save(registration, engine, hashes(2))
+    lease = ready(client, registration, hashes(2)).lease
+    fence = client.fence()
+    handle = registration.restore(RestoreItem(lease, (2, 3)), fence=fence)
+    assert not handle.wait_layer(0, 0)
+    fence.signal()
+    assert handle.wait(BOUND).success
+    last = len(registration.layers) - 1
+    assert handle.wait_layer(0, BOUND)
+    monkeypatch.setattr(_jvm, "call", None)
+    assert handle.wait_layer(last, BOUND)
+    monkeypatch.undo()
+    assert not handle.wait_layer(last + 1, 0)
 
 
 def _require(status: str) -> None:

@@ -14,6 +14,14 @@ MAX_CLASSES_OF_FIRST_REQUESTS = 15
 
 CONNECT = "import sys, os\nfrom orbitkv import *\nfrom support import *\nclient = CacheManagerClient(sys.argv[1])\n"
 
+# Goes on once the rehearsal has ended, which else loads classes of its own.
+REHEARSED = CONNECT + (
+    "import jpype, time\nend = time.monotonic() + BOUND\n"
+    "threads = jpype.JClass('java.lang.Thread').getAllStackTraces\n"
+    "while any(str(thread.getName()) == 'orbitkv-rehearsal' for thread in threads().keySet()):\n"
+    "    assert time.monotonic() < end, 'the rehearsal does not end'\n    time.sleep(0.01)\n"
+)
+
 
 def test_should_start_nothing_at_import() -> None:
     code = (
@@ -125,8 +133,8 @@ def test_should_add_little_private_memory(shared_manager: ManagerProcess) -> Non
 
 
 def test_should_load_few_classes_for_the_first_requests(shared_manager: ManagerProcess) -> None:
-    code = CONNECT + (
-        "import jpype\nfrom test_client import ready\n"
+    code = REHEARSED + (
+        "from test_client import ready\n"
         "bean = jpype.JClass('java.lang.management.ManagementFactory').getClassLoadingMXBean()\n"
         "engine = Engine()\nregistration = engine.register(client)\n"
         "bean.getTotalLoadedClassCount()\nbefore = bean.getTotalLoadedClassCount()\n"
@@ -147,6 +155,26 @@ def test_should_rehearse_without_a_manager_and_keep_nothing(tmp_path: Path) -> N
     code = CONNECT + "import jpype\nprint(jpype.JClass('io.orbitkv.client.bridge.Bridge').openHandles())\n"
     result = run_python(code, str(tmp_path / "none.sock"))
     assert (result.returncode, result.stdout) == (0, "1\n"), result  # the client
+
+
+def test_should_keep_the_garbage_collectors_apart(tmp_path: Path) -> None:
+    code = REHEARSED + (
+        "import gc\npython = []\n"
+        "def began(phase, about):\n    python.extend([phase] if about['generation'] == 2 else [])\n"
+        "gc.callbacks.append(began)\n"
+        "beans = jpype.JClass('java.lang.management.ManagementFactory').getGarbageCollectorMXBeans()\n"
+        "(full,) = [bean for bean in beans if str(bean.getName()) == 'MarkSweepCompact']\n"
+        "def java():\n    return int(full.getCollectionCount())\n"
+        "before = java()\n"
+        # JPype looks for a collection every 250 ms.
+        "for _ in range(3):\n    jpype.JClass('java.lang.System').gc()\n    time.sleep(0.6)\n"
+        "assert (java() - before, python) == (3, []), (java() - before, python)\n"
+        "memory = [bytearray(100_000) for _ in range(1000)]\n"  # more than JPype puts up with
+        "for _ in range(3):\n    gc.collect()\n    memory += [bytearray(100_000) for _ in range(500)]\n"
+        "assert (java() - before, len(python)) == (3, 6), (java() - before, python)\nprint('apart')\n"
+    )
+    result = run_python(code, str(tmp_path / "none.sock"))
+    assert (result.returncode, result.stdout) == (0, "apart\n"), result
 
 
 @pytest.mark.parametrize(

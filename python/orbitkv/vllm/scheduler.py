@@ -55,8 +55,8 @@ class SchedulerClient(Protocol):
     ) -> QueryResult:
         """Asks for the longest restorable prefix, and leases it."""
 
-    def release(self, lease: Lease) -> bool:
-        """Gives a lease back."""
+    def give_back(self, lease: Lease) -> None:
+        """Gives a lease back without waiting for the answer."""
 
     def namespace(self, state: StateDescriptor) -> bytes:
         """Digest of a state."""
@@ -437,7 +437,7 @@ class SchedulerSide:
     def _give_back(self, leases: Sequence[Lease]) -> None:
         try:
             for lease in leases:
-                self._client.release(lease)
+                self._client.give_back(lease)
         except OrbitKVError as error:  # they end with their age or the session
             logger.debug("leases were not released: %s", error)
 

@@ -88,6 +88,11 @@ final class CopyAgents implements WakeUps {
     }
   }
 
+  /** True when another thread may run while this one spins. */
+  boolean hasMoreProcessors() {
+    return canHelp;
+  }
+
   /** True while {@link #help} would find a share. */
   boolean canHelp(EngineOperation operation) {
     return canHelp && operation.hasShares();

@@ -149,9 +149,10 @@ abstract sealed class CopyWork permits PublishCopy, RestoreCopy {
   /**
    * Copies one share, if one is left and helpers are let in.
    *
+   * @param operation takes note of it: its driver may be long in getting back to a processor
    * @return true when the helper was inside, so that the driver may have had to wait for it
    */
-  final boolean help(CopyTools.Pool pool) {
+  final boolean help(CopyTools.Pool pool, EngineOperation operation) {
     if (!hasShares() || !enter()) {
       return false;
     }
@@ -162,6 +163,7 @@ abstract sealed class CopyWork permits PublishCopy, RestoreCopy {
         CopyTools own = pool.take();
         copyShare(share, own);
         pool.giveBack(own);
+        operation.shareCopied(this);
       }
       return true;
     } catch (Throwable t) { // the driver tells

@@ -137,7 +137,7 @@ abstract sealed class EngineOperation permits PublishOperation, RestoreOperation
   /** Copies one part. */
   abstract CopyWork newWork(Plan plan, CopyTools tools);
 
-  /** Takes note of a finished step of the copy. */
+  /** Takes note of a share that was copied; by whoever copied it. */
   abstract void progressed(CopyWork work, boolean lastPart);
 
   /** Takes note of a copy that ended well or not, before Drained. */
@@ -254,7 +254,12 @@ abstract sealed class EngineOperation permits PublishOperation, RestoreOperation
   /** Copies one share of a large copy that another thread drives; false when there was none. */
   final boolean help() {
     CopyWork offered = shared;
-    return offered != null && offered.help(toolsPool);
+    return offered != null && offered.help(toolsPool, this);
+  }
+
+  /** Takes note of a helper's share, while the helper is inside: until then its part goes on. */
+  final void shareCopied(CopyWork by) {
+    progressed(by, isLastPart());
   }
 
   /** A waiting caller steps the operation itself for now. */

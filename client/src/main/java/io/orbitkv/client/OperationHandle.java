@@ -12,6 +12,16 @@ final class OperationHandle {
   /** Most that a waiter spins more. */
   private static final long MAX_MORE_SPIN_NS = 1_000_000;
 
+  /**
+   * How long a waiter for a part spins at least: mostly longer than the Manager takes to grant, and
+   * another thread to copy the first part. Behind that part an engine computes, on a processor that
+   * it would get back only after a whole turn of whatever ran on it meanwhile, milliseconds.
+   */
+  private static final long PART_SPIN_NS = 1_000_000;
+
+  /** How often a waiter for a part lets others run, for the same reason not sooner. */
+  private static final long PART_YIELD_NS = 300_000;
+
   private final EngineOperation operation;
   private final CopyAgents agents;
   private final long spinNs;
@@ -30,12 +40,23 @@ final class OperationHandle {
     return config.spinNs() + Math.min(MAX_MORE_SPIN_NS, operation.blocks() * SPIN_NS_A_BLOCK);
   }
 
-  /** Waits until the condition holds or the operation is done; false when the time has passed. */
-  boolean await(BooleanSupplier condition, Duration timeout) {
+  /** Waits until the operation is done; false when the time has passed. */
+  boolean await(Duration timeout) {
+    return await(() -> false, timeout, spinNs, QueryCalls.YIELD_NS);
+  }
+
+  /** Waits for a part of the operation, or until it is done; false when the time has passed. */
+  boolean awaitPart(BooleanSupplier hasPart, Duration timeout) {
+    return agents.hasMoreProcessors()
+        ? await(hasPart, timeout, Math.max(spinNs, PART_SPIN_NS), PART_YIELD_NS)
+        : await(hasPart, timeout, spinNs, QueryCalls.YIELD_NS);
+  }
+
+  private boolean await(BooleanSupplier condition, Duration timeout, long spinNs, long yieldNs) {
     long began = System.nanoTime();
     long timeoutNs = timeout.toNanos();
     if (!isMet(condition) && timeoutNs > 0) {
-      drive(condition, began, timeoutNs);
+      drive(condition, began, timeoutNs, spinNs, yieldNs);
       if (!operation.isDone()) {
         agents.kickAgents(); // nobody else steps what was attended until now
       }
@@ -51,7 +72,8 @@ final class OperationHandle {
   }
 
   @SuppressWarnings("ThreadPriorityCheck") // both may share one processor
-  private void drive(BooleanSupplier condition, long began, long timeoutNs) {
+  private void drive(
+      BooleanSupplier condition, long began, long timeoutNs, long spinNs, long yieldNs) {
     operation.attend(true);
     try {
       long now = began;
@@ -61,7 +83,7 @@ final class OperationHandle {
         if (step(now)) {
           now = System.nanoTime();
           spinEnd = now + spinNs;
-        } else if (now - yielded > QueryCalls.YIELD_NS) {
+        } else if (now - yielded > yieldNs) {
           Thread.yield();
           now = System.nanoTime();
           yielded = now;

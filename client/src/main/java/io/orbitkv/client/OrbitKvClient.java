@@ -448,14 +448,7 @@ public final class OrbitKvClient implements AutoCloseable {
       requireNamespace(namespace);
     }
     requireHashes(spec.hashes(), spec.namespaces().size());
-    QueryCalls.Call call = queries.take();
-    try {
-      submitLookup(call.lookup(spec));
-      LookupAnswer.requireWhole(call.data, call.dataLength, spec.hashes().size());
-      return LookupAnswer.read(call.data, session.epoch());
-    } finally {
-      queries.giveBack(call);
-    }
+    return queries.lookup(spec, timeoutNs());
   }
 
   /**
@@ -495,8 +488,7 @@ public final class OrbitKvClient implements AutoCloseable {
     requireHashes(hashes, 1);
     QueryCalls.Call call = queries.take();
     try {
-      submitLookup(call.prefix(namespace, hashes));
-      LookupAnswer.requireWhole(call.data, call.dataLength, hashes.size());
+      queries.lookup(call.prefix(namespace, hashes), timeoutNs());
       int groups = LookupReply.groups(call.data, 0);
       boolean leased = LookupReply.leases(call.data, 0) > 0;
       long at = LookupReply.leaseAt(0, 0, groups, hashes.size());
@@ -507,13 +499,6 @@ public final class OrbitKvClient implements AutoCloseable {
           : LookupReply.prefix(call.data, LookupReply.groupAt(0, 0, hashes.size()));
     } finally {
       queries.giveBack(call);
-    }
-  }
-
-  private void submitLookup(QueryCalls.Call call) {
-    Status status = queries.call(call, Opcode.LOOKUP, 0, 0, call, timeoutNs());
-    if (status != Status.OK) {
-      throw new OrbitKvException(status, "lookup: the Manager answers " + status);
     }
   }
 
@@ -549,6 +534,16 @@ public final class OrbitKvClient implements AutoCloseable {
       return false;
     }
     return release(lease.id());
+  }
+
+  /**
+   * Gives a lease back without waiting for the answer. When the session is over, its ring is full
+   * or too many calls wait, nothing is sent: then the session's end or the lease's age ends it.
+   */
+  public void giveBack(Lease lease) {
+    if (lease.epoch() == session.epoch()) {
+      queries.giveBackLease(lease.id());
+    }
   }
 
   /** As {@link #release(Lease)}, for a lease of {@link #lookupPrefix}. */

@@ -24,7 +24,7 @@ public final class PublishHandle {
    *     nothing about the pages
    */
   public PublishResult await(Duration timeout) {
-    handle.await(() -> false, timeout);
+    handle.await(timeout);
     return operation.result();
   }
 

@@ -209,6 +209,14 @@ final class QueryCalls {
    * @throws OrbitKvException with {@link Status#LIMIT} when too many wait
    */
   Call take() {
+    Call call = tryTake();
+    if (call == null) {
+      throw new OrbitKvException(Status.LIMIT, "queries of the session=" + MAX_CALLS + " all wait");
+    }
+    return call;
+  }
+
+  private Call tryTake() {
     for (int word = 0; word < taken.length(); word++) {
       for (long bits = taken.get(word); bits != -1L; bits = taken.get(word)) {
         int bit = Long.numberOfTrailingZeros(~bits);
@@ -219,7 +227,38 @@ final class QueryCalls {
         }
       }
     }
-    throw new OrbitKvException(Status.LIMIT, "queries of the session=" + MAX_CALLS + " all wait");
+    return null;
+  }
+
+  /**
+   * Gives a lease back without waiting for the answer, and reads what has come of earlier ones:
+   * else they would fill the ring in the end. Nothing is sent when the session is over, the ring is
+   * full or too many wait; then the end of the session or the lease's age ends the lease.
+   */
+  void giveBackLease(long leaseId) {
+    Call call = tryTake(); // until it is given back, the session's memory stays
+    if (call == null) {
+      return;
+    }
+    try {
+      if (!session.isOver()) {
+        session.releaseQuietly(leaseId);
+        readIfNobodyElse();
+      }
+    } finally {
+      giveBack(call);
+    }
+  }
+
+  private void readIfNobodyElse() {
+    if (baton.tryLock()) {
+      try {
+        readReplies();
+      } finally {
+        baton.unlock();
+      }
+      passBaton();
+    }
   }
 
   /** Calls that are taken. */
@@ -247,10 +286,35 @@ final class QueryCalls {
   Status call(Call call, int opcode, long scalar0, long scalar1, SpanWriter span, long timeoutNs) {
     session.requireOpen();
     if (!trySubmit(call, opcode, scalar0, scalar1, span)) {
+      readIfNobodyElse(); // the Manager waits for room in the reply ring
       throw new OrbitKvException(Status.LIMIT, RequestRing.full(ChannelDescriptor.QUERY_REQUESTS));
     }
     await(call, opcode, spinNs(span), timeoutNs);
     return Status.of(call.status);
+  }
+
+  /**
+   * Looks up, and reads the answer.
+   *
+   * @throws OrbitKvException as {@link #call}, and when the Manager refuses or answers nonsense
+   */
+  LookupResult lookup(LookupRequestSpec spec, long timeoutNs) {
+    Call call = take();
+    try {
+      lookup(call.lookup(spec), timeoutNs);
+      return LookupAnswer.read(call.data, session.epoch());
+    } finally {
+      giveBack(call);
+    }
+  }
+
+  /** As {@link #lookup(LookupRequestSpec, long)}; leaves the whole answer in the call's data. */
+  void lookup(Call call, long timeoutNs) {
+    Status status = call(call, Opcode.LOOKUP, 0, 0, call, timeoutNs);
+    if (status != Status.OK) {
+      throw new OrbitKvException(status, "lookup: the Manager answers " + status);
+    }
+    LookupAnswer.requireWhole(call.data, call.dataLength, call.hashes.size());
   }
 
   /** Submits a command whose answer the call takes; false, with nothing submitted, when full. */

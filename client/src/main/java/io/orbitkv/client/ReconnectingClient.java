@@ -113,6 +113,15 @@ public final class ReconnectingClient implements AutoCloseable {
     }
   }
 
+  /** Gives a lease back without waiting for the answer; does nothing when its Manager is gone. */
+  public void giveBack(Lease lease) {
+    requireOpen();
+    OrbitKvClient session = keeper.client();
+    if (session != null) {
+      session.giveBack(lease);
+    }
+  }
+
   /** As {@link OrbitKvClient#cancelQuery}; without a Manager there is nothing to cancel. */
   public void cancelQuery(long queryId, int revision) {
     requireOpen();

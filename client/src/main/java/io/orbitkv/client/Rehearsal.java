@@ -1,13 +1,9 @@
 package io.orbitkv.client;
 
 import io.orbitkv.channel.ChannelDescriptor;
-import io.orbitkv.channel.GrantState;
 import io.orbitkv.channel.GrantTable;
-import io.orbitkv.channel.GrantWord;
 import io.orbitkv.channel.GroupKind;
-import io.orbitkv.channel.LookupReply;
-import io.orbitkv.channel.MissReason;
-import io.orbitkv.channel.PlanEntry;
+import io.orbitkv.channel.Protocol;
 import io.orbitkv.channel.Status;
 import io.orbitkv.linux.EventFd;
 import io.orbitkv.linux.Fd;
@@ -20,9 +16,9 @@ import java.util.List;
 import java.util.stream.IntStream;
 
 /**
- * Plays publishes and restores in memory of its own, with the Manager's moves, and reads an answer
- * to a lookup, so that the first request of a new JVM neither loads their classes nor runs them
- * interpreted: that costs it milliseconds. No Manager takes part.
+ * Plays publishes, lookups and restores in memory of its own, so that the first request of a new
+ * JVM neither loads their classes nor runs them interpreted, nor compiles them on a processor that
+ * the engine needs: that costs it milliseconds. {@link RehearsalManager} has the Manager's part.
  */
 public final class Rehearsal {
   private static final long EPOCH = 1;
@@ -37,8 +33,14 @@ public final class Rehearsal {
   /** Parts that the C library copies. */
   private static final Shape FEW_LARGE = new Shape(2, 1, 64 << 10);
 
-  /** Rounds after which the loops of a restore are compiled. */
-  private static final int ROUNDS = 8;
+  /** Rounds after which the loops of an operation are compiled. */
+  private static final int ROUNDS_OF_MANY = 8;
+
+  /** As little to copy as can be: what an operation does once. */
+  private static final Shape ONE_SMALL = new Shape(1, 1, 64);
+
+  /** Rounds after which that is compiled: the JVM looks at each 128th call, and waits for 200. */
+  private static final int ROUNDS_OF_ONE = 300;
 
   private record Shape(int blocks, int layers, int pieceBytes) {
     int blockBytes() {
@@ -47,6 +49,10 @@ public final class Rehearsal {
 
     long byteSize() {
       return (long) blocks * blockBytes();
+    }
+
+    BlockHashes hashes() {
+      return BlockHashes.of(new byte[HASH_BYTES * blocks], HASH_BYTES);
     }
 
     int[] pages() {
@@ -81,8 +87,9 @@ public final class Rehearsal {
   }
 
   private final Shape shape;
-  private final GrantTable table;
+  private final RehearsalManager manager;
   private final EngineSession session;
+  private final QueryCalls queries;
   private final CopyAgents agents;
   private final GroupMemory[] groups;
   private final PageClaims[] claims;
@@ -98,9 +105,11 @@ public final class Rehearsal {
       EventFd wake) {
     this.shape = shape;
     ChannelDescriptor.format(channel, 0, EPOCH, 0);
-    table = GrantTable.format(grants);
-    session = new EngineSession(channel, table, EPOCH, () -> {});
+    GrantTable table = GrantTable.format(grants);
+    manager = new RehearsalManager(channel, table, shape.blocks(), shape.blockBytes());
+    session = new EngineSession(channel, table, EPOCH, manager::wake);
     agents = new CopyAgents(session, wake, wake); // without threads
+    queries = new QueryCalls(session, agents, SPIN_NS);
     groups = new GroupMemory[] {GroupMemory.of(shape.group(pages), true)};
     claims = new PageClaims[] {PageClaims.enter(groups[0].address())};
     arenas = new MemorySegment[] {arena};
@@ -114,7 +123,16 @@ public final class Rehearsal {
    */
   public static Played play() {
     play(FEW_LARGE, 1);
-    return play(MANY_SMALL, ROUNDS);
+    return play(MANY_SMALL, ROUNDS_OF_MANY);
+  }
+
+  /**
+   * Plays operations until also what each does once is compiled; takes some tenths of a second.
+   *
+   * @throws IllegalStateException as {@link #play()}
+   */
+  public static void repeat() {
+    play(ONE_SMALL, ROUNDS_OF_ONE).save().close();
   }
 
   private static Played play(Shape shape, int rounds) {
@@ -154,8 +172,7 @@ public final class Rehearsal {
   }
 
   private SaveHandle publish() {
-    BlockHashes hashes = BlockHashes.of(new byte[HASH_BYTES * shape.blocks()], HASH_BYTES);
-    PublishItem item = new PublishItem(0, 0, null, hashes, shape.pages());
+    PublishItem item = new PublishItem(0, 0, null, shape.hashes(), shape.pages());
     PublishSpan span = new PublishSpan(0, 1, HASH_BYTES, List.of(item));
     SaveBudget.Charge charge =
         new SaveBudget().charge(SaveBudget.bytes(shape.blocks(), HASH_BYTES, 1), 2);
@@ -163,9 +180,10 @@ public final class Rehearsal {
         new PublishOperation(
             session, span, charge, Fence.done(), BOUND.toNanos(), target(), arenas, tools);
     SaveHandle handle = new SaveHandle(new PublishHandle(operation, handle(operation)), charge);
-    grant(operation);
+    run(operation); // submits
+    manager.grant(operation.operationId());
     run(operation); // copies and says so
-    reap(operation, shape.blocks());
+    manager.reap(operation.operationId(), shape.blocks());
     require(handle.waitSave(BOUND).map(PublishResult::status).orElse(null));
     run(operation);
     return handle;
@@ -179,27 +197,21 @@ public final class Rehearsal {
         new RestoreOperation(
             session, span, Fence.done(), BOUND.toNanos(), target(), arenas, tools, claims, false);
     RestoreHandle handle = new RestoreHandle(operation, handle(operation));
-    grant(operation);
+    run(operation); // submits
+    manager.grant(operation.operationId());
     for (int layer = 0; layer < shape.layers(); layer++) {
       handle.awaitLayer(layer, BOUND);
     }
     RestoreResult result = handle.await(BOUND);
     require(result == null ? null : result.status());
-    reap(operation, 0);
+    manager.reap(operation.operationId(), 0);
     run(operation);
     return handle;
   }
 
   private LookupResult lookup() {
-    int blocks = shape.blocks();
-    MemorySegment answer =
-        MemorySegment.ofArray(new long[(int) LookupReply.byteSize(1, blocks, 1) / Long.BYTES + 1]);
-    LookupReply.writeHeader(answer, 0, LookupReply.READY, 1, blocks, 1, 0);
-    long group = LookupReply.groupAt(0, 0, blocks);
-    LookupReply.writeGroup(answer, group, 0, MissReason.NONE.code(), blocks, blocks);
-    LookupReply.putBits(answer, group, 0, -1L >>> -blocks);
-    LookupReply.writeLease(answer, LookupReply.leaseAt(0, 0, 1, blocks), 1, blocks, 0, 0);
-    return LookupAnswer.read(answer, EPOCH);
+    byte[] namespace = new byte[Protocol.NAMESPACE_BYTES];
+    return queries.lookup(LookupRequestSpec.prefix(namespace, shape.hashes()), BOUND.toNanos());
   }
 
   private Target target() {
@@ -210,32 +222,6 @@ public final class Rehearsal {
 
   private OperationHandle handle(EngineOperation operation) {
     return new OperationHandle(operation, agents, SPIN_NS);
-  }
-
-  /** Submits an operation and grants it. */
-  private void grant(EngineOperation operation) {
-    run(operation);
-    int slot = GrantWord.slotOf(operation.operationId());
-    move(slot, GrantState.PREPARING);
-    int bytes = shape.blockBytes();
-    for (int i = 0; i < shape.blocks(); i++) {
-      long at = GrantTable.bankAt(i * PlanEntry.BYTES);
-      PlanEntry.put(table.memory(), at, 0, 0, i, i + 1L, (long) i * bytes, bytes, 0);
-    }
-    table.setPlan(slot, 0, shape.blocks(), 1);
-    move(slot, GrantState.GRANTED);
-  }
-
-  private void reap(EngineOperation operation, int stored) {
-    int slot = GrantWord.slotOf(operation.operationId());
-    table.setOutcome(slot, Status.OK, stored, 0, 0, "");
-    move(slot, GrantState.REAPED);
-  }
-
-  private void move(int slot, GrantState next) {
-    if (!table.tryManagerMove(slot, table.wordAcquire(slot), next)) {
-      throw new IllegalStateException("rehearsal: no move to " + next);
-    }
   }
 
   private static void require(Status status) {

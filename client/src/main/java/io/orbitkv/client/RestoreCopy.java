@@ -11,7 +11,7 @@ import java.lang.foreign.MemorySegment;
 final class RestoreCopy extends CopyWork {
   private final MemorySegment bank;
   private int checked;
-  private int layersDone;
+  private volatile int layersDone;
 
   RestoreCopy(
       Plan plan,
@@ -33,12 +33,14 @@ final class RestoreCopy extends CopyWork {
     return most;
   }
 
-  /** Layers whose pieces have all arrived, those before them included. For the driver. */
+  /** Layers whose pieces have all arrived, those before them included. For whoever is inside. */
   int layersDone() {
-    while (layersDone < layers() && arrived(layersDone) == plan.size) {
-      layersDone++;
+    int done = layersDone;
+    while (done < layers() && arrived(done) == plan.size) {
+      done++;
     }
-    return layersDone;
+    layersDone = done; // perhaps less than another thread has just seen: both have arrived
+    return done;
   }
 
   @Override

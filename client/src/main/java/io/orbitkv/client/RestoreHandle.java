@@ -24,7 +24,7 @@ public final class RestoreHandle {
    *     nothing about the pages
    */
   public RestoreResult await(Duration timeout) {
-    handle.await(() -> false, timeout);
+    handle.await(timeout);
     return operation.result();
   }
 
@@ -45,8 +45,13 @@ public final class RestoreHandle {
    * @return false when the time has passed, or the restore ended without it
    */
   public boolean awaitLayer(int layer, Duration timeout) {
-    handle.await(() -> operation.layersDone() > layer, timeout);
+    handle.awaitPart(() -> operation.layersDone() > layer, timeout);
     return operation.layersDone() > layer;
+  }
+
+  /** Layers that have arrived in every page: the first so many. */
+  public int layersArrived() {
+    return operation.layersDone();
   }
 
   /** Asks for the end; {@link #await} tells when it has come. */

@@ -77,6 +77,12 @@ final class RestoreOperation extends EngineOperation {
   void progressed(CopyWork work, boolean lastPart) {
     int layers = ((RestoreCopy) work).layersDone();
     if (lastPart && work.failed.isEmpty() && layers > layersDone) {
+      arrived(layers);
+    }
+  }
+
+  private synchronized void arrived(int layers) {
+    if (layers > layersDone) {
       layersDone = layers;
       announce();
     }

@@ -198,7 +198,8 @@ class CopyAgentsTest {
       AtomicBoolean fence = new AtomicBoolean();
       RestoreOperation operation = reserve(fence::get, 11, tools);
       grant(operation, 11);
-      new OperationHandle(operation, agents, BOUND.toNanos()).await(operation::awaitsFence, BOUND);
+      new OperationHandle(operation, agents, BOUND.toNanos())
+          .awaitPart(operation::awaitsFence, BOUND);
       fence.set(true);
       long began = System.nanoTime();
       awaitDone(operation);

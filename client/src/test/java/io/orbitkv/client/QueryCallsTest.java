@@ -107,6 +107,50 @@ class QueryCallsTest {
   }
 
   @Test
+  void shouldReadTheAnswersToLeasesGivenBack() {
+    for (int i = 0; i < 5_000; i++) {
+      calls.giveBackLease(i);
+      assertThat(answer()).isTrue();
+      assertThat(manager.command.opcode).isEqualTo(Opcode.RELEASE);
+      assertThat(manager.command.scalar0).isEqualTo(i);
+    }
+    serve();
+    assertThat(ping(BOUND_NS)).isEqualTo(Status.OK);
+    assertThat(calls.waiting()).isZero();
+  }
+
+  @Test
+  void shouldRecoverFromARingFullOfLeasesGivenBack() {
+    for (int i = 0; i < 5_000; i++) {
+      calls.giveBackLease(i);
+    }
+    assertThatThrownBy(() -> ping(BOUND_NS))
+        .isInstanceOf(OrbitKvException.class)
+        .hasMessageContaining("full");
+    serve();
+    long end = System.nanoTime() + BOUND_NS;
+    while (manager.queries.hasNext() && System.nanoTime() < end) {
+      Thread.onSpinWait();
+    }
+    assertThat(ping(BOUND_NS)).isEqualTo(Status.OK);
+  }
+
+  @Test
+  void shouldSendNothingForALeaseWhenTheSessionIsOverOrNobodyMayCall() {
+    List<QueryCalls.Call> taken = new ArrayList<>();
+    while (taken.size() < QueryCalls.MAX_CALLS) {
+      taken.add(calls.take());
+    }
+    calls.giveBackLease(1);
+    assertThat(manager.queries.hasNext()).isFalse();
+    taken.forEach(calls::giveBack);
+    manager.session.end("ended by the test");
+    calls.giveBackLease(2);
+    assertThat(manager.queries.hasNext()).isFalse();
+    assertThat(calls.waiting()).isZero();
+  }
+
+  @Test
   void shouldHandEachAnswerToItsCaller() throws Exception {
     serve();
     BlockHashes hashes = BlockHashes.of(new byte[16 * 8], 16);

@@ -48,6 +48,9 @@ class SharedCopyTest {
   private final Random random = new Random(11);
   private final int[] pages;
 
+  /** Block whose sum in the plan is wrong. */
+  private int damaged = -1;
+
   SharedCopyTest(int blockBytes, int blocks) {
     this.blockBytes = blockBytes;
     this.layerBytes = blockBytes / LAYERS;
@@ -97,9 +100,12 @@ class SharedCopyTest {
   }
 
   private EngineOperation submit(int kind, GroupMemory memory) {
-    EngineOperation operation = kind == GrantTable.RESTORE ? restore(memory) : publish(memory);
+    return submit(kind == GrantTable.RESTORE ? restore(memory) : publish(memory));
+  }
+
+  private EngineOperation submit(EngineOperation operation) {
     run(operation);
-    boolean isRestore = kind == GrantTable.RESTORE;
+    boolean isRestore = operation instanceof RestoreOperation;
     CommandRing.Consumer commands = isRestore ? manager.queries : manager.publishes;
     assertThat(commands.tryRead(manager.command)).isTrue();
     (isRestore ? manager.queryBytes : manager.publishBytes).take(manager.command, manager.data);
@@ -107,6 +113,10 @@ class SharedCopyTest {
   }
 
   private RestoreOperation restore(GroupMemory memory) {
+    return restore(memory, false);
+  }
+
+  private RestoreOperation restore(GroupMemory memory, boolean verify) {
     claims.claim(pages);
     Lease lease = new Lease(77, FakeManager.EPOCH, 0, 0, blocks);
     return new RestoreOperation(
@@ -118,7 +128,7 @@ class SharedCopyTest {
         manager.arenas,
         tools,
         new PageClaims[] {claims},
-        false);
+        verify);
   }
 
   private PublishOperation publish(GroupMemory memory) {
@@ -136,11 +146,16 @@ class SharedCopyTest {
 
   /** Grants it; steps it until it calls for help. */
   private void grant(EngineOperation operation) {
+    grant(operation, 1);
+  }
+
+  private void grant(EngineOperation operation, int parts) {
     manager.move(operation.operationId(), GrantState.PREPARING);
     writePlan();
-    manager.grant(operation.operationId(), blocks);
+    manager.table.setPlan(GrantWord.slotOf(operation.operationId()), 0, blocks, parts);
+    manager.move(operation.operationId(), GrantState.GRANTED);
     for (int i = 0; !operation.takeCallForHelp(); i++) {
-      assertThat(i).isLessThan(blocks);
+      assertThat(i).isLessThan(2 * blocks);
       assertThat(operation.step(1)).isTrue();
     }
     assertThat(operation.hasShares()).isTrue();
@@ -148,8 +163,15 @@ class SharedCopyTest {
 
   private void writePlan() {
     for (int i = 0; i < blocks; i++) {
-      manager.plan(i, arena(i), 0, pages[i], offset(i), blockBytes, 0);
+      manager.plan(
+          i, arena(i), 0, pages[i], offset(i), blockBytes, i == damaged ? ~sum(i) : sum(i));
     }
+  }
+
+  private int sum(int block) {
+    CRC32C crc = new CRC32C();
+    crc.update(inPool(block).asByteBuffer());
+    return (int) crc.getValue();
   }
 
   private int arena(int block) {
@@ -196,9 +218,7 @@ class SharedCopyTest {
     for (int i = 0; i < blocks; i++) {
       assertThat(isSame(i)).as("block %s", i).isTrue();
       if (kind == GrantTable.PUBLISH) {
-        CRC32C crc = new CRC32C();
-        crc.update(inPool(i).asByteBuffer());
-        assertThat(manager.crc(i)).isEqualTo((int) crc.getValue());
+        assertThat(manager.crc(i)).isEqualTo(sum(i));
       }
     }
   }
@@ -231,10 +251,35 @@ class SharedCopyTest {
       assertThat(operation.help()).isTrue();
     }
     assertThat(manager.state(operation.operationId())).isEqualTo(GrantState.ACTIVE);
+    if (operation instanceof RestoreOperation restore) { // without a word of the driver
+      assertThat(restore.layersDone()).isEqualTo(LAYERS);
+    }
     run(operation);
     assertCopied(operation, kind);
-    if (operation instanceof RestoreOperation restore) {
-      assertThat(restore.layersDone()).isEqualTo(LAYERS);
+  }
+
+  @Test
+  void shouldTellOfNoLayerBeforeTheLastPart() {
+    RestoreOperation operation = restore(group);
+    submit(operation);
+    grant(operation, 2);
+    helpToTheEnd(operation);
+    assertThat(operation.layersDone()).isZero();
+  }
+
+  @Test
+  void shouldTellOfNoLayerThatLacksABlock() {
+    RestoreOperation operation = restore(group, true);
+    submit(operation);
+    damaged = blocks - 1;
+    grant(operation);
+    helpToTheEnd(operation);
+    assertThat(operation.layersDone()).isZero();
+  }
+
+  private static void helpToTheEnd(EngineOperation operation) {
+    while (operation.hasShares()) {
+      assertThat(operation.help()).isTrue();
     }
   }
 
@@ -262,7 +307,7 @@ class SharedCopyTest {
     assertThat(copy.enter()).isFalse();
     copy.leave();
     assertThat(copy.close()).isTrue();
-    assertThat(copy.help(tools)).isFalse();
+    assertThat(copy.help(tools, operation)).isFalse();
     assertThat(copy.entriesDone()).isEqualTo(blocks);
   }
 

@@ -1,6 +1,7 @@
 package io.orbitkv.client;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatNoException;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.orbitkv.channel.SocketPaths;
@@ -103,5 +104,6 @@ class ValuesTest {
     assertThat(saved.stored()).isEqualTo(played.blocks());
     assertThat(played.lookup().prefix()).isEqualTo(played.blocks());
     played.save().close();
+    assertThatNoException().isThrownBy(Rehearsal::repeat); // it requires the end of each operation
   }
 }

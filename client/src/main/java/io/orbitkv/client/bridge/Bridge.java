@@ -32,6 +32,9 @@ public final class Bridge {
   /** Answer of a wait whose operation has not ended. */
   public static final int PENDING = -1;
 
+  /** Up to this a collection is quick; a larger heap is that of a JVM with other tasks. */
+  private static final long SMALL_HEAP_BYTES = 256 << 20;
+
   private static final System.Logger LOGGER = System.getLogger(Bridge.class.getName());
   private static final Handles<ReconnectingClient> CLIENTS = new Handles<>("client");
   private static final Handles<ReconnectingRegistration> REGISTRATIONS =
@@ -71,8 +74,8 @@ public final class Bridge {
 
   /**
    * Prepares the process for its first request: plays {@link Rehearsal}, and opens a restore and a
-   * save that have ended. Then asks the Manager something that changes nothing, on a thread of its
-   * own.
+   * save that have ended. On a thread of its own it then goes on with that, and with {@link
+   * CallRehearsal}.
    *
    * @param answer receives the ids of the restore and the save, which the caller drops, and their
    *     number of blocks
@@ -85,14 +88,18 @@ public final class Bridge {
         .put(RESTORES.add(played.restore()))
         .put(SAVES.add(played.save()))
         .put(played.blocks());
-    Thread.ofPlatform().daemon().name("orbitkv-rehearsal").start(() -> askNothing(live));
+    Thread.ofPlatform().daemon().name("orbitkv-rehearsal").start(() -> goOn(live));
   }
 
-  private static void askNothing(ReconnectingClient live) {
+  private static void goOn(ReconnectingClient live) {
     try {
-      live.release(new Lease(0, live.epochLow(), 0, 0, 0));
-    } catch (RuntimeException e) { // the first request will be slower
-      LOGGER.log(System.Logger.Level.DEBUG, "rehearsal", e);
+      Rehearsal.repeat();
+      CallRehearsal.play(live);
+    } catch (Throwable t) { // the first request will be slower
+      LOGGER.log(System.Logger.Level.DEBUG, "rehearsal", t);
+    }
+    if (Runtime.getRuntime().maxMemory() <= SMALL_HEAP_BYTES) {
+      System.gc(); // else what the rehearsal left is collected during a request
     }
   }
 
@@ -177,6 +184,11 @@ public final class Bridge {
     return CLIENTS.get(client).release(new Lease(leaseId, epoch, 0, 0, 0)) ? 1 : 0;
   }
 
+  /** Gives a lease back without waiting for the answer. */
+  public static void giveBack(long client, long leaseId, long epoch) {
+    CLIENTS.get(client).giveBack(new Lease(leaseId, epoch, 0, 0, 0));
+  }
+
   /** Voids the answers to a query up to a revision. */
   public static void cancelQuery(long client, long queryId, int revision) {
     CLIENTS.get(client).cancelQuery(queryId, revision);
@@ -250,9 +262,11 @@ public final class Bridge {
     return result == null ? PENDING : OperationCalls.answer(result, new CallBuffer(answer));
   }
 
-  /** Waits for a layer; 0 when it has not arrived, else 1. */
+  /** Waits for a layer; answers how many have arrived: more than its index if it has. */
   public static int waitLayer(long restore, int layer, long timeoutNs) {
-    return RESTORES.get(restore).awaitLayer(layer, Duration.ofNanos(timeoutNs)) ? 1 : 0;
+    RestoreHandle handle = RESTORES.get(restore);
+    handle.awaitLayer(layer, Duration.ofNanos(timeoutNs));
+    return handle.layersArrived();
   }
 
   /** 1 once the target pages are the caller's again, else 0. */
