@@ -257,9 +257,11 @@ abstract sealed class EngineOperation permits PublishOperation, RestoreOperation
     return offered != null && offered.help(toolsPool, this);
   }
 
-  /** Takes note of a helper's share, while the helper is inside: until then its part goes on. */
-  final void shareCopied(CopyWork by) {
-    progressed(by, isLastPart());
+  /**
+   * Takes note of a share; for the driver, and for a helper inside: while it is, the part goes on.
+   */
+  final void shareCopied(CopyWork copy) {
+    progressed(copy, isLastPart());
   }
 
   /** A waiting caller steps the operation itself for now. */
@@ -581,7 +583,7 @@ abstract sealed class EngineOperation permits PublishOperation, RestoreOperation
     }
     try {
       boolean more = work.step();
-      progressed(work, isLastPart());
+      shareCopied(work);
       if (more) {
         pausePoint("copying");
       }
@@ -603,7 +605,7 @@ abstract sealed class EngineOperation permits PublishOperation, RestoreOperation
     if (work.failure() != null) {
       failCopy("copy failed: " + work.failure());
     }
-    progressed(work, isLastPart());
+    shareCopied(work);
     copyNs += System.nanoTime() - copyBeganNs;
     bytesCopied += work.bytes();
     entriesDone += work.entriesDone();

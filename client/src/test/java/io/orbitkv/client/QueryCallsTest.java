@@ -65,7 +65,7 @@ class QueryCallsTest {
   }
 
   private boolean answer() {
-    if (!manager.queries.tryRead(manager.command)) {
+    if (!manager.queryReplies.hasRoom() || !manager.queries.tryRead(manager.command)) {
       return false;
     }
     manager.queryBytes.take(manager.command, manager.data);
