@@ -162,9 +162,9 @@ final class ManagerKeeper {
   private void rest() {
     long began = System.nanoTime();
     long left = waitNs;
-    while (left > 0 && !closing && !hasJustEnded() && !isManagerNew()) {
+    while (left > 0 && !closing && !hasJustEnded()) {
       LockSupport.parkNanos(this, Math.min(left, SOCKET_LOOK_NS));
-      left = waitNs - (System.nanoTime() - began);
+      left = isManagerNew() ? 0 : waitNs - (System.nanoTime() - began);
     }
   }
 
@@ -266,9 +266,10 @@ final class ManagerKeeper {
   }
 
   private boolean connect() {
-    socket.remember();
+    socket.attempt();
     try {
       OrbitKvClient found = OrbitKvClient.connect(config, this::look);
+      socket.connected();
       lock.lock();
       try {
         client = found;

@@ -8,27 +8,40 @@ import java.util.Objects;
 
 /**
  * Notices that another socket file lies at a path: a Manager was started. Belongs to one thread.
+ *
+ * <p>A Manager binds its socket a moment before it listens, and refuses connections in between; so
+ * a file stays new for some attempts.
  */
 final class SocketWatch {
   /** What tells one file from another at the same path. */
   private record Identity(Object key, Object modified) {}
 
+  private static final int ATTEMPTS = 5;
+
   private final Path path;
   private Identity last;
+  private int attemptsLeft;
 
   SocketWatch(Path path) {
     this.path = path;
   }
 
-  /** Remembers the file that is there now, or that none is. */
-  void remember() {
-    last = identity();
+  /** Remembers the file that is there now, or that none is, before an attempt to connect. */
+  void attempt() {
+    Identity now = identity();
+    attemptsLeft = Objects.equals(now, last) ? Math.max(0, attemptsLeft - 1) : ATTEMPTS - 1;
+    last = now;
   }
 
-  /** True when a file is there, and another one than was remembered. */
+  /** An attempt has succeeded: the file is no longer new. */
+  void connected() {
+    attemptsLeft = 0;
+  }
+
+  /** True when a file is there that deserves another attempt. */
   boolean hasNewFile() {
     Identity now = identity();
-    return now != null && !Objects.equals(now, last);
+    return now != null && (attemptsLeft > 0 || !Objects.equals(now, last));
   }
 
   private Identity identity() {
