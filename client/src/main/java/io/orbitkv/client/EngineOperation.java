@@ -421,10 +421,10 @@ abstract sealed class EngineOperation permits PublishOperation, RestoreOperation
   }
 
   private boolean watchReserved(long word, long nowNs) {
-    if (!cancelled && nowNs - submittedNs > claimBoundNs) {
+    if (!mustStop() && submitted && nowNs - submittedNs > claimBoundNs) {
       cancel(Status.CANCELLED, "not claimed within ms=" + claimBoundNs / 1_000_000);
     }
-    if (!mustStop() || !table.tryEngineMove(slot, word, GrantState.ACKNOWLEDGED)) {
+    if (!cancelled || !table.tryEngineMove(slot, word, GrantState.ACKNOWLEDGED)) {
       return false;
     }
     neverBegun = true;

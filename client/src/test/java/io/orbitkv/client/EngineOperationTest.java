@@ -581,6 +581,26 @@ class EngineOperationTest {
     assertPagesFree(1);
   }
 
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void shouldSayThatTheSessionEndedBeforeItWasSubmitted(boolean restores) {
+    EngineOperation operation = restores ? restore(false, Fence.done(), 1) : publish(1);
+    now = 3 * BOUND_NS; // as on a machine that has run for a while
+    manager.session.end("test");
+    run(operation);
+    assertThat(operation.isNeverBegun()).isTrue();
+    assertThat(operation.isSettled()).isTrue();
+    assertThat(operation.isSubmitted()).isFalse();
+    if (operation instanceof RestoreOperation restore) {
+      assertThat(restore.result().status()).isEqualTo(Status.SESSION_ENDED);
+      assertThat(restore.result().message()).contains("test");
+    } else if (operation instanceof PublishOperation publish) {
+      assertThat(publish.result().status()).isEqualTo(Status.SESSION_ENDED);
+      assertThat(publish.result().message()).contains("test");
+    }
+    assertPagesFree(1);
+  }
+
   @Test
   void shouldFinishACopyThatTheSessionEndsUnder() {
     RestoreOperation operation = restore(false, Fence.done(), 1);
