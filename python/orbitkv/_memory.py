@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import threading
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -81,6 +82,7 @@ class Binding:
                 own[facts] = len(own)
                 self.layers[name] = layer_memory(name, facts, layout, num_blocks)
             self.index[name] = own[facts]
+        _check_apart(self.layers, num_blocks)
 
     @property
     def storages(self) -> frozenset[tuple[int, int]]:
@@ -185,6 +187,47 @@ def _segments(name: str, dimensions: list[tuple[int, int]], item: int) -> tuple[
             raise _refused(name, f"a page is in {len(offsets) * size} or more parts, limit={MAX_SEGMENTS}")
         offsets = [offset + i * stride for offset in offsets for i in range(size)]
     return tuple((offset, run) for offset in offsets)
+
+
+def _check_apart(layers: Mapping[str, LayerMemory], num_blocks: int) -> None:
+    """No page of a layer has bytes of another's: their memory does not meet, or is interleaved page by page."""
+    in_order = sorted(layers.items(), key=lambda item: item[1].facts.storage_pointer + item[1].offset)
+    cluster: list[tuple[str, LayerMemory]] = []
+    end = 0
+    for name, memory in in_order:
+        begin = memory.facts.storage_pointer + memory.offset
+        if begin >= end:
+            _check_cluster(cluster, num_blocks)
+            cluster = []
+        cluster.append((name, memory))
+        last = max(offset + length for offset, length in memory.segments)
+        end = max(end, begin + (num_blocks - 1) * memory.page_stride + last)
+    _check_cluster(cluster, num_blocks)
+
+
+def _check_cluster(cluster: list[tuple[str, LayerMemory]], num_blocks: int) -> None:
+    """The parts of a page of layers whose memory meets lie apart, and so do those of all pages at the same distance."""
+    if len(cluster) < 2:
+        return
+    first, stride = cluster[0][0], cluster[0][1].page_stride
+    parts: list[tuple[int, int, str]] = []
+    for name, memory in cluster:
+        if num_blocks > 1 and memory.page_stride != stride:
+            raise _refused(
+                name, f'page stride bytes={memory.page_stride}, but its memory meets that of layer="{first}", {stride}'
+            )
+        for offset, length in memory.segments:
+            begin = memory.facts.storage_pointer + memory.offset + offset
+            if num_blocks > 1:
+                begin %= stride
+                if begin + length > stride:  # goes on at the begin of the next page
+                    parts.append((0, begin + length - stride, name))
+                    length = stride - begin
+            parts.append((begin, begin + length, name))
+    parts.sort()
+    for (_, end, before), (begin, _, name) in itertools.pairwise(parts):
+        if begin < end:
+            raise _refused(name, f'its pages have bytes of pages of layer="{before}"')
 
 
 def _refused(name: str, what: str) -> InvalidRequestError:

@@ -99,6 +99,39 @@ def test_should_count_layers_that_share_memory_once() -> None:
     assert len(binding.storages) == 1
 
 
+@pytest.mark.parametrize("order", ["LBHNC", "LBNHC", "LHBNC", "BLHNC", "BLNHC", "BHLNC"])
+@pytest.mark.parametrize("num_blocks", [B, B // 2, 1])
+def test_should_take_layers_in_every_layout(order: str, num_blocks: int) -> None:
+    _, (first, second) = strided(order)
+    if num_blocks == B or order.startswith("L"):
+        assert list(Binding({"a": first, "b": second}, layout_of(order), num_blocks).layers) == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("second", "words"),
+    [
+        ({"shape": (4, 64), "stride": (64, 1), "offset": 64}, 'layer="b": its pages have bytes of .*layer="a"'),
+        ({"shape": (4, 64), "stride": (64, 1), "offset": 128 + 32}, 'layer="b": its pages have bytes of .*layer="a"'),
+        ({"shape": (2, 64), "stride": (192, 1), "offset": 64}, None),
+        ({"shape": (4, 16), "stride": (16, 1), "offset": 0}, 'layer="b": page stride bytes=16, .* layer="a", 64'),
+        ({"shape": (4, 64), "stride": (64, 1), "offset": 256}, None),
+    ],
+)
+def test_should_refuse_layers_whose_pages_overlap(second: dict[str, object], words: str | None) -> None:
+    storage = HostStorage(bytearray(640))
+    a = HostTensor(storage, shape=(4, 64), stride=(64, 1), element_size=1)
+    b = HostTensor(storage, element_size=1, **second)  # type: ignore[arg-type]
+    if words is not None:
+        with pytest.raises(InvalidRequestError, match=words):
+            Binding({"a": a, "b": b}, layout_of("layer-page"), 4)
+        with pytest.raises(InvalidRequestError):
+            Binding({"b": b, "a": a}, layout_of("layer-page"), 4)
+    else:
+        blocks = 4 if second["shape"] == (4, 64) else 2
+        a = HostTensor(storage, shape=(blocks, 64), stride=(64 if blocks == 4 else 192, 1), element_size=1)
+        Binding({"a": a, "b": b}, layout_of("layer-page"), blocks)
+
+
 class Movable(HostTensor):
     """A tensor whose memory can be swapped, as `share_memory_` does."""
 

@@ -12,9 +12,8 @@ from vllm.distributed.kv_transfer.kv_connector.v1.base import (
     KVConnectorRole,
     SupportsHMA,
 )
-from vllm.v1.metrics.cache_hit_source import CacheHitSource
 
-from orbitkv.vllm.contract import TESTED_VERSIONS, check_contract, installed_version
+from orbitkv.vllm.contract import TESTED_VERSIONS, check_contract, hit_source, installed_version
 from orbitkv.vllm.log import logger
 from orbitkv.vllm.messages import WorkerIdentity, WorkerReport, as_plan
 from orbitkv.vllm.options import Options, options_of
@@ -35,7 +34,7 @@ class OrbitKVConnector(KVConnectorBase_V1, SupportsHMA):  # type: ignore[misc]
 
     # A lost block is a miss, so a preempted request needs no delivery.
     requires_kv_delivery = False
-    _cache_hit_source = CacheHitSource.HOST
+    _cache_hit_source = hit_source()
 
     def __init__(self, vllm_config: Any, role: KVConnectorRole, kv_cache_config: Any) -> None:
         """Checks the engine and connects the scheduler's half; the worker's begins with its KV tensors.
@@ -76,8 +75,14 @@ class OrbitKVConnector(KVConnectorBase_V1, SupportsHMA):  # type: ignore[misc]
 
     def _make_scheduler(self) -> SchedulerSide:
         from orbitkv.vllm.adapters import Adapters
+        from orbitkv.vllm.identity import fixed_hash_seed
         from orbitkv.vllm.scheduler import SchedulerSide
 
+        if fixed_hash_seed() is not None:
+            logger.warning(
+                "PYTHONHASHSEED=%s is part of every block hash: only engines started with the same value share blocks",
+                fixed_hash_seed(),
+            )
         transfer, lora = self._config.kv_transfer_config, self._config.lora_config
         return SchedulerSide(
             self._connect("scheduler"),

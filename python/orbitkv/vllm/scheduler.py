@@ -1,9 +1,9 @@
 """The scheduler's half of the connector: looks prefixes up, takes leases, plans loads and saves.
 
-A request is asked about once, and again only when something changed: it has other blocks, the Manager is another one,
-or its lease becomes old. Its answer counts all blocks that the Manager has, those included that the engine has itself:
-so a block that only the engine has is saved when its request is next scheduled, for example after the Manager was
-restarted.
+A request is asked about once, and again only when something changed: it has other blocks or lost its own, the Manager
+is another one, its lease becomes old, or others have had time to store what was missing. Its answer counts all blocks
+that the Manager has, those included that the engine has itself: so a block that only the engine has is saved when its
+request is next scheduled, for example after the Manager was restarted.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from orbitkv import (
     BlockHashes,
     Lease,
     OrbitKVError,
+    OrbitKVTimeoutError,
     QueryLoading,
     QueryReady,
     QueryResult,
@@ -28,10 +29,13 @@ from orbitkv.vllm.adapters import Adapters, mix
 from orbitkv.vllm.log import logger
 from orbitkv.vllm.messages import Load, Save, StepPlan, WorkerIdentity, WorkerReport
 from orbitkv.vllm.options import Options
+from orbitkv.vllm.pause import Pause
 
 MAX_BLOCKS_ASKED = 32_768
 LEASE_AGE_MS = 120_000
 LEASE_RENEWED_AFTER_S = LEASE_AGE_MS / 1000 / 2
+MISS_RENEWED_AFTER_S = 2.0
+WORKERS_BOUND_S = 1.0  # longest wait for workers to say that they know a new Manager too
 LOADING_BOUND_S = 10.0  # longest wait for blocks of another tier; then the request computes them
 
 _PINNED_WARNING_AFTER_S = 60.0
@@ -57,6 +61,9 @@ class SchedulerClient(Protocol):
 
     def give_back(self, lease: Lease) -> None:
         """Gives a lease back without waiting for the answer."""
+
+    def cancel_query(self, query_id: int, revision: int) -> None:
+        """Voids the answers to a query up to a revision."""
 
     def namespace(self, state: StateDescriptor) -> bytes:
         """Digest of a state."""
@@ -146,6 +153,9 @@ class SchedulerSide:
         self._adapters = adapters
         self._states: list[StateDescriptor] = []
         self._epochs: dict[int, int] = {}
+        self._epoch = 0
+        self._epoch_since = now()
+        self._pause = Pause(now)
         self._namespaces: list[bytes] = []
         self._block_bytes = 0
         self._generation = ""
@@ -181,6 +191,7 @@ class SchedulerSide:
     def matched(self, request: Any, computed_tokens: int) -> tuple[int | None, bool]:
         """Answers how many tokens beyond the computed ones can be loaded, and whether beside other steps."""
         tracked = self._track(request)
+        tracked.load = None  # its pages are others' by now
         if self._loads:  # of a request that lost its blocks before the step that would have loaded them
             self._drop_load_not_sent(request.request_id)
         tracked.local = computed_tokens // self._block_tokens
@@ -190,7 +201,8 @@ class SchedulerSide:
         if usable <= 0:
             self._forget_answer(tracked)
             return 0, False
-        if not self._ask(tracked, usable):
+        epoch = self._look_at_manager()
+        if self._awaits_workers(epoch) or not self._ask(tracked, usable, epoch):
             return None, False
         blocks = min(tracked.found, usable) - tracked.local
         if blocks <= 0 or not tracked.leases or not self._workers_know(tracked.epoch):
@@ -216,18 +228,31 @@ class SchedulerSide:
         """Whether every worker can use leases of this Manager."""
         return all(known == epoch for known in self._epochs.values())
 
-    def _ask(self, tracked: _Tracked, usable: int) -> bool:
+    def _look_at_manager(self) -> int:
+        """Epoch of the Manager of now; 0 without one."""
+        epoch = self._client.session_epoch
+        if epoch != self._epoch:
+            self._epoch, self._epoch_since = epoch, self._now()
+            self._pause.end()
+        return epoch
+
+    def _awaits_workers(self, epoch: int) -> bool:
+        """Whether workers may still find the Manager that this half has just found; steps without tokens tell, too."""
+        if epoch == 0 or self._workers_know(epoch):
+            return False
+        return self._now() - self._epoch_since < WORKERS_BOUND_S
+
+    def _ask(self, tracked: _Tracked, usable: int, epoch: int) -> bool:
         """Brings the answer up to date; False while blocks are on their way from another tier."""
         now = self._now()
-        epoch = self._client.session_epoch
         is_current = tracked.asked == usable and tracked.epoch == epoch and tracked.loading_since is None
-        is_young = not tracked.leases or now - tracked.asked_at < LEASE_RENEWED_AFTER_S
-        if is_current and is_young:
+        renewed_after = LEASE_RENEWED_AFTER_S if tracked.leases else MISS_RENEWED_AFTER_S
+        if is_current and now - tracked.asked_at < renewed_after:
             return True
         hashes = self._hashes(tracked.request, 0, usable)
-        if hashes is None or epoch == 0:
+        if hashes is None or epoch == 0 or not self._pause.is_over:
             self._release(tracked)
-            tracked.asked, tracked.epoch, tracked.found, tracked.loading_since = usable, epoch, 0, None
+            tracked.asked, tracked.epoch, tracked.found, tracked.asked_at = usable, epoch, 0, now
             return True
         return self._look_up(tracked, usable, hashes, epoch, now)
 
@@ -244,14 +269,19 @@ class SchedulerSide:
                 max_lease_age_ms=LEASE_AGE_MS,
             )
         except OrbitKVError as error:
+            tracked.loading_since = None
+            if isinstance(error, OrbitKVTimeoutError):
+                self._pause.begin()
             self._say_once(f"lookup failed, requests are computed: {error}")
             return True
         self._is_silent = False
-        if isinstance(result, QueryLoading) and result.admitted:
-            if tracked.loading_since is None:
-                tracked.loading_since = now
-            if now - tracked.loading_since < LOADING_BOUND_S:
-                return False
+        self._pause.end()
+        if isinstance(result, QueryLoading):
+            if result.admitted:
+                tracked.loading_since = now if tracked.loading_since is None else tracked.loading_since
+                if now - tracked.loading_since < LOADING_BOUND_S:
+                    return False
+            self._cancel_loading(tracked)
         tracked.loading_since = None
         if isinstance(result, QueryReady):
             tracked.found, tracked.leases = result.num_hit_blocks, result.leases
@@ -280,13 +310,12 @@ class SchedulerSide:
             pages = tuple(block_ids[tracked.local : tracked.local + blocks])
             tracked.load = Load(request.request_id, tracked.leases, tracked.local, pages, tracked.is_async)
             tracked.leases = ()
-            tracked.asked = -1
             self._loads.append(tracked.load)
             if tracked.is_async:
                 self._loading[request.request_id] = tracked.load
-        elif tracked.leases:
+        else:
             self._release(tracked)
-            tracked.asked = -1
+        tracked.asked = -1  # when it is asked about again, it has lost these blocks
         if request.request_id not in self._loading or blocks > 0:
             tracked.saved = tracked.found
 
@@ -428,11 +457,26 @@ class SchedulerSide:
 
     def _forget_answer(self, tracked: _Tracked) -> None:
         self._release(tracked)
-        tracked.asked, tracked.found, tracked.loading_since = -1, 0, None
+        tracked.asked, tracked.found = -1, 0
 
     def _release(self, tracked: _Tracked) -> None:
         leases, tracked.leases = tracked.leases, ()
         self._give_back(leases)
+        self._cancel_loading(tracked)
+
+    def _cancel_loading(self, tracked: _Tracked) -> None:
+        """Lets go of blocks that the Manager holds until the others of a query have arrived."""
+        if tracked.loading_since is None:
+            return
+        tracked.loading_since = None
+        if not self._pause.is_over:
+            return
+        try:
+            self._client.cancel_query(tracked.query_id, tracked.revision)
+        except OrbitKVError as error:  # their age ends them
+            if isinstance(error, OrbitKVTimeoutError):
+                self._pause.begin()
+            logger.debug("a query was not cancelled: %s", error)
 
     def _give_back(self, leases: Sequence[Lease]) -> None:
         try:
@@ -471,4 +515,4 @@ class SchedulerSide:
 
 
 def _holds_blocks(request: Any) -> bool:
-    return request.status.name in ("RUNNING", "WAITING_FOR_REMOTE_KVS")
+    return request.status.name in ("RUNNING", "WAITING_FOR_REMOTE_KVS") or request.num_computed_tokens > 0

@@ -28,6 +28,7 @@ from orbitkv import (
 from orbitkv.vllm.log import logger
 from orbitkv.vllm.messages import Load, Save, StepPlan, WorkerReport
 from orbitkv.vllm.options import Options
+from orbitkv.vllm.pause import Pause
 
 IDLE_WAIT_S = 0.005  # of a step without tokens, for what is in progress: instead of the engine spinning
 SHUTDOWN_WAIT_S = 2.0  # the engine kills its processes after 5 s
@@ -71,7 +72,13 @@ class WorkerSide:
     """Restores and saves pages. Belongs to the worker's thread."""
 
     def __init__(
-        self, client: CacheManagerClient, options: Options, rank: int, state: StateDescriptor, register: Register
+        self,
+        client: CacheManagerClient,
+        options: Options,
+        rank: int,
+        state: StateDescriptor,
+        register: Register,
+        now: Callable[[], float] = time.monotonic,
     ) -> None:
         """Registers the pages; without a Manager they are registered once one is there.
 
@@ -81,6 +88,7 @@ class WorkerSide:
             rank: Index of the worker over all ranks.
             state: What the blocks are.
             register: Registers the engine's tensors under a state.
+            now: Clock, seconds.
         """
         self._client = client
         self._options = options
@@ -89,6 +97,8 @@ class WorkerSide:
         self._register = register
         self._generation = ""
         self._registration: Registration | None = register(state)
+        self._retired: Registration | None = None
+        self._pause = Pause(now)
         self._layers: dict[str, int] = {}
         self._sync: list[_Restore] = []
         self._async: dict[str, _Restore] = {}
@@ -124,32 +134,51 @@ class WorkerSide:
                 self._sync.append(restore)
 
     def _rotate(self, generation: str) -> None:
-        """Registers the pages under another generation of the weights."""
+        """Registers the pages under another generation of the weights; when that fails, later steps try again."""
+        if self._registration is not None:
+            self._retired, self._registration = self._registration, None
+        if not self._pause.is_over:
+            return
+        try:
+            if self._retired is not None:
+                self._retired.close()
+                self._retired = None
+            self._registration = self._register(self._state.replace(weights_version=generation))
+        except OrbitKVError as error:
+            self._pause.begin()
+            self._say_once(f"the pages are not registered for now: {error}")
+            return
         self._generation = generation
-        old, self._registration = self._registration, None
-        if old is not None:
-            old.close()
-        self._registration = self._register(self._state.replace(weights_version=generation))
 
     def _begin(self, load: Load) -> _Restore:
-        if self._registration is None:
-            return _Restore(load, None, "the pages are not registered")
-        item = RestoreItem(load.leases[self._rank], load.pages, load.skip)
+        lease, message = load.leases[self._rank], "the pages are not registered"
+        if self._registration is not None:
+            try:
+                item = RestoreItem(lease, load.pages, load.skip)
+                return _Restore(load, self._registration.restore(item, fence=Fence.DONE))
+            except OrbitKVError as error:
+                message = str(error)
         try:
-            return _Restore(load, self._registration.restore(item, fence=Fence.DONE))
-        except OrbitKVError as error:
-            return _Restore(load, None, str(error))
+            self._client.give_back(lease)  # nobody will use it
+        except OrbitKVError as error:  # it ends with its age or the session
+            logger.debug("a lease was not released: %s", error)
+        return _Restore(load, None, message)
 
     def wait_layer(self, name: str) -> None:
-        """Waits until a layer of every load of this step has arrived, or its load has failed."""
+        """Waits until a layer of every load of this step has arrived, or its load has failed.
+
+        A load that is late is waited for once more, until its end: attention may not run before, and a clock that went
+        on while the process was stopped proves nothing.
+        """
         if not self._sync or self._registration is None:
             return
         layer = self._layers.get(name)
         if layer is None:
             layer = self._layers[name] = self._registration.layer_index(name)
         for restore in self._sync:
-            if restore.handle is not None:
-                restore.handle.wait_layer(layer, self._options.timeout)
+            handle = restore.handle
+            if handle is not None and not handle.wait_layer(layer, self._options.timeout):
+                _wait_restore(restore, self._options.timeout)
 
     def _end_sync(self) -> None:
         """Waits for the loads of this step and notes what was not delivered."""
@@ -217,6 +246,9 @@ class WorkerSide:
             self._note_finished(save.ticket)
 
     def _save(self, saves: Sequence[Save]) -> None:
+        if not self._pause.is_over:
+            self._leave_unsaved(saves)
+            return
         waited = [save for save in saves if save.ticket == 0]
         handle = self._submit(waited) if waited else None
         for save in saves:
@@ -227,7 +259,13 @@ class WorkerSide:
                 else:
                     self._saves[save.ticket] = later
         if handle is not None:
-            self._count(_wait_save(handle, self._options.timeout))
+            status = _wait_save(handle, self._options.timeout)
+            self._count(status)
+            if status.done and status.status != "CANCELLED":
+                self._pause.end()
+            else:  # the Manager did not answer in time
+                self._pause.begin()
+                self._leave_unsaved(waited)
 
     def _submit(self, saves: Sequence[Save]) -> SaveHandle | None:
         """Begins to store blocks; None when that was refused, and the blocks are noted as unsaved."""
@@ -239,7 +277,8 @@ class WorkerSide:
             handle = self._registration.save(items, fence=Fence.DONE)
         except SaveNotSubmittedError as error:
             self._say_once(f"blocks are not stored for now: {error}")
-            self._leave_unsaved(saves)
+            if error.status != "RESTORE_ONLY":  # else no later try of this session would end otherwise
+                self._leave_unsaved(saves)
             return None
         except OrbitKVError as error:
             self._say_once(f"blocks are not stored: {error}")
@@ -289,6 +328,7 @@ class WorkerSide:
         if epoch != self._epoch:
             self._epoch = epoch
             self._report.epochs[self._rank] = epoch
+            self._pause.end()
         if not self._report:
             return None
         report, self._report = self._report, WorkerReport()

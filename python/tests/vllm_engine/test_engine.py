@@ -282,7 +282,6 @@ def await_return(engine: Engine) -> None:
     while 0 in engine.facts()["epochs"]:
         assert time.monotonic() < deadline, "the engine did not find the new Manager"
         time.sleep(0.1)
-    engine.ask(story=30, length=40, max_tokens=1)  # a step, in which the halves tell each other
 
 
 def test_computes_when_the_manager_dies_during_a_load(plain: Plain, second: Engine, manager: Manager) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib.metadata
 import json
 import os
 from collections.abc import Callable
@@ -17,7 +18,7 @@ from orbitkv import CacheManagerClient, GroupState, StateDescriptor
 from orbitkv.vllm import adapters, contract, fingerprint
 from orbitkv.vllm.fingerprint import FingerprintError, last_change, weights_fingerprint
 from orbitkv.vllm.identity import Ranks, describe, in_model_order, instance_id, one_line
-from orbitkv.vllm.options import OptionError, Options
+from orbitkv.vllm.options import OptionError, Options, options_of
 from orbitkv.vllm.support import UnsupportedError, refuse_unsupported
 
 LAYERS = 2
@@ -304,9 +305,34 @@ def test_options_are_checked() -> None:
         ({"orbitkv.load": "later"}, "orbitkv.load='later', allowed=auto, sync, async"),
         ({"orbitkv.timeout_ms": 0}, "orbitkv.timeout_ms=0, allowed=1"),
         ({"orbitkv.verify": "yes"}, "orbitkv.verify='yes', allowed is a bool"),
+        ({"bootstrap_socket": "/run/x"}, r"bootstrap_socket is not known: .* begins with orbitkv\."),
+        ({"orbitkv_mode": "read_only"}, r"orbitkv_mode is not known: .* begins with orbitkv\."),
     ):
         with pytest.raises(OptionError, match=words):
             Options.read(given)
+
+
+@pytest.mark.parametrize(("mode", "role"), [("read_only", "kv_producer"), ("save_only", "kv_consumer")])
+def test_mode_that_contradicts_the_role_is_refused(mode: str, role: str) -> None:
+    def transfer(role: str) -> Any:
+        return SimpleNamespace(
+            kv_connector_extra_config={"orbitkv.mode": mode},
+            kv_role=role,
+            is_kv_producer=role != "kv_consumer",
+            is_kv_consumer=role != "kv_producer",
+        )
+
+    assert options_of(transfer("kv_both")).mode == mode
+    with pytest.raises(OptionError, match=f'orbitkv.mode="{mode}" with kv_role="{role}" would do nothing'):
+        options_of(transfer(role))
+
+
+def test_scope_may_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ORBITKV_CACHE_SCOPE", "team-a")
+    assert Options.read({}).scope == "team-a"
+    assert Options.read({"orbitkv.scope": "team-b"}).scope == "team-b"
+    monkeypatch.delenv("ORBITKV_CACHE_SCOPE")
+    assert Options.read({}).scope == ""
 
 
 def test_size_decides_how_blocks_are_loaded() -> None:
@@ -320,6 +346,17 @@ def test_size_decides_how_blocks_are_loaded() -> None:
 
 def test_installed_engine_fits() -> None:
     assert contract.check_contract()
+    assert contract.hit_source() is not None
+
+
+def test_engine_without_package_metadata_says_its_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    import vllm
+
+    def not_found(name: str) -> str:
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(importlib.metadata, "version", not_found)
+    assert contract.installed_version() == vllm.__version__
 
 
 def _other_parameters(self: object, other: object) -> None:

@@ -11,11 +11,28 @@ from typing import Any
 
 import pytest
 
-from orbitkv import BlockHashes, GroupState, Lease, QueryLoading, QueryMiss, QueryReady, QueryResult, StateDescriptor
+from orbitkv import (
+    BlockHashes,
+    GroupState,
+    Lease,
+    OrbitKVTimeoutError,
+    QueryLoading,
+    QueryMiss,
+    QueryReady,
+    QueryResult,
+    StateDescriptor,
+)
 from orbitkv.vllm.adapters import Adapters
 from orbitkv.vllm.messages import StepPlan, WorkerIdentity, WorkerReport
 from orbitkv.vllm.options import Options
-from orbitkv.vllm.scheduler import LEASE_RENEWED_AFTER_S, LOADING_BOUND_S, SchedulerSide
+from orbitkv.vllm.pause import FIRST_PAUSE_S, LONGEST_PAUSE_S
+from orbitkv.vllm.scheduler import (
+    LEASE_RENEWED_AFTER_S,
+    LOADING_BOUND_S,
+    MISS_RENEWED_AFTER_S,
+    WORKERS_BOUND_S,
+    SchedulerSide,
+)
 
 TOKENS = 4
 STATE = StateDescriptor(
@@ -39,6 +56,8 @@ class SetManager:
         self.leases: dict[int, int] = {}
         self.calls = 0
         self.is_loading = False
+        self.hangs = False
+        self.cancelled: list[tuple[int, int]] = []
         self._ids = itertools.count(1)
 
     def lookup(
@@ -51,6 +70,8 @@ class SetManager:
         max_lease_age_ms: int,
     ) -> QueryResult:
         self.calls += 1
+        if self.hangs:
+            raise OrbitKVTimeoutError("no answer", "INTERNAL")
         self.leases = {lease: owner for lease, owner in self.leases.items() if owner != query_id}
         if self.is_loading:
             return QueryLoading()
@@ -66,6 +87,12 @@ class SetManager:
 
     def give_back(self, lease: Lease) -> None:
         self.leases.pop(lease.lease_id, None)
+
+    def cancel_query(self, query_id: int, revision: int) -> None:
+        self.calls += 1
+        if self.hangs:
+            raise OrbitKVTimeoutError("no answer", "INTERNAL")
+        self.cancelled.append((query_id, revision))
 
     def namespace(self, state: StateDescriptor) -> bytes:
         return repr(state).encode()
@@ -95,6 +122,7 @@ def request(name: str, blocks: int, extra: int = 1, seed: int = 0) -> Any:
         request_id=name,
         block_hashes=[f"{seed:016d}{i:016d}".encode() for i in range(blocks)],
         num_tokens=blocks * TOKENS + extra,
+        num_computed_tokens=0,
         skip_reading_prefix_cache=False,
         lora_request=None,
         status=SimpleNamespace(name="WAITING"),
@@ -159,6 +187,7 @@ def test_asks_again_only_when_something_changed() -> None:
     it.side.matched(asked, 8)
     assert it.manager.calls == 2
     it.manager.session_epoch = 2
+    it.side.reported(report(kv_connector_worker_meta=WorkerReport(epochs={0: 2})))
     it.side.matched(asked, 8)
     assert it.manager.calls == 3
     it.clock[0] += LEASE_RENEWED_AFTER_S + 1
@@ -188,9 +217,101 @@ def test_offers_nothing_under_a_manager_that_a_worker_does_not_know() -> None:
     asked = request("a", 3)
     it.manager.held |= set(asked.block_hashes)
     it.side.reported(report(kv_connector_worker_meta=WorkerReport(epochs={1: 0})))
+    assert it.side.matched(asked, 0) == (None, False)  # they find it at about the same time
+    it.clock[0] += WORKERS_BOUND_S
     assert it.side.matched(asked, 0) == (0, False)
     it.side.reported(report(kv_connector_worker_meta=WorkerReport(epochs={1: 1})))
     assert it.side.matched(asked, 0) == (12, True)  # several ranks: never in the step that needs it
+
+
+def test_waits_for_workers_when_the_manager_is_another_one() -> None:
+    it = make()
+    asked = request("a", 3)
+    it.manager.held |= set(asked.block_hashes)
+    it.clock[0] += 1000
+    it.manager.session_epoch = 2
+    assert it.side.matched(asked, 0) == (None, False)
+    it.side.reported(report(kv_connector_worker_meta=WorkerReport(epochs={0: 2})))
+    assert it.side.matched(asked, 0) == (12, False)
+
+
+def test_asks_again_for_a_request_that_lost_its_blocks() -> None:
+    it = make()
+    asked = request("a", 3)
+    assert it.side.matched(asked, 0) == (0, False)
+    it.side.allocated(asked, [], 0)
+    it.manager.held |= set(asked.block_hashes)  # as it was computed
+    assert it.side.matched(asked, 0) == (12, False)
+
+
+def test_asks_again_for_a_request_that_waits_while_others_store() -> None:
+    it = make()
+    asked = request("a", 3)
+    assert it.side.matched(asked, 0) == (0, False)
+    it.manager.held |= set(asked.block_hashes)
+    assert it.side.matched(asked, 0) == (0, False)
+    it.clock[0] += MISS_RENEWED_AFTER_S
+    assert it.side.matched(asked, 0) == (12, False)
+
+
+def test_takes_no_page_of_an_earlier_load_for_its_own() -> None:
+    it = make()
+    first, second = request("a", 2, seed=1), request("b", 2, seed=2)
+    for each in (first, second):
+        it.manager.held |= set(each.block_hashes)
+        assert it.side.matched(each, 0) == (8, False)
+        it.side.allocated(each, [1, 2, 3], 8)
+        it.side.plan(step({}))
+        it.side.matched(first, 0)  # preempted: its pages are the other's now
+    it.side.reported(report(invalid_block_ids={1}))
+    assert it.side.matched(first, 0) == (8, False)
+    assert it.side.matched(second, 0) == (0, False)
+
+
+def test_leaves_a_manager_alone_that_hangs() -> None:
+    it = make()
+    it.manager.hangs = True
+    for number in range(20):
+        assert it.side.matched(request(f"r{number}", 2), 0) == (0, False)
+    assert it.manager.calls == 1
+    it.clock[0] += FIRST_PAUSE_S
+    for number in range(20, 40):
+        it.side.matched(request(f"r{number}", 2), 0)
+        it.clock[0] += FIRST_PAUSE_S / 20
+    assert it.manager.calls == 2, "twice as long"
+    for _ in range(10):
+        it.clock[0] += LONGEST_PAUSE_S
+        it.side.matched(request("x", 2), 0)
+    assert it.manager.calls == 12
+    asked = request("a", 2)
+    it.manager.hangs = False
+    it.manager.held |= set(asked.block_hashes)
+    assert it.side.matched(asked, 0) == (0, False)
+    it.clock[0] += LONGEST_PAUSE_S
+    assert it.side.matched(asked, 0) == (8, False)
+    it.manager.hangs = True
+    it.side.matched(request("y", 2), 0)
+    it.manager.hangs = False
+    it.manager.session_epoch = 2  # another one deserves another chance
+    it.side.reported(report(kv_connector_worker_meta=WorkerReport(epochs={0: 2})))
+    assert it.side.matched(asked, 0) == (8, False)
+
+
+@pytest.mark.parametrize("end", ["aborted", "late", "reset"])
+def test_lets_go_of_what_another_tier_brings(end: str) -> None:
+    it = make()
+    it.manager.is_loading = True
+    asked = request("a", 3)
+    assert it.side.matched(asked, 0) == (None, False)
+    assert it.side.matched(asked, 0) == (None, False)
+    if end == "aborted":
+        it.side.finished("a")
+    elif end == "late":
+        it.clock[0] += LOADING_BOUND_S
+        assert it.side.matched(asked, 0) == (0, False)
+    else:
+        assert it.side.reset()
+    assert [revision for _, revision in it.manager.cancelled] == [3 if end == "late" else 2]
 
 
 def test_waits_a_bounded_time_for_another_tier() -> None:
@@ -287,6 +408,11 @@ def test_reset_is_refused_while_a_request_holds_blocks() -> None:
     it.side.matched(asked, 0)
     asked.status.name = "RUNNING"
     assert not it.side.reset()
+    asked.status.name = "WAITING"
+    asked.num_computed_tokens = 8  # loaded, and not scheduled yet
+    assert not it.side.reset()
+    asked.num_computed_tokens = 0
+    assert it.side.reset()
 
 
 def test_reports_of_ranks_are_united() -> None:

@@ -1,4 +1,4 @@
-"""A worker's half with a real Manager: what it reports of blocks that are damaged in the pool."""
+"""A worker's half: what it reports of damaged blocks of a real Manager, and what it does when a scripted one fails."""
 
 from __future__ import annotations
 
@@ -8,14 +8,28 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 import torch
 from engines import REPOSITORY, Manager
 
-from orbitkv import BlockHashes, CacheManagerClient, GroupState, QueryReady, StateDescriptor
+from orbitkv import (
+    BlockHashes,
+    CacheManagerClient,
+    GroupState,
+    Lease,
+    OrbitKVTimeoutError,
+    QueryReady,
+    Registration,
+    RestoreStatus,
+    SaveNotSubmittedError,
+    SaveStatus,
+    StateDescriptor,
+)
 from orbitkv.vllm.messages import Load, Save, StepPlan
 from orbitkv.vllm.options import Options
+from orbitkv.vllm.pause import FIRST_PAUSE_S
 from orbitkv.vllm.worker import WorkerSide
 
 LAYERS = 2
@@ -94,3 +108,157 @@ def test_reports_exactly_the_damaged_block_and_reports_it_once(
         assert (counters.stored_blocks, counters.failed_blocks) == (BLOCKS * BLOCKS, BLOCKS)
         assert counters.restored_blocks == BLOCKS * (BLOCKS - 1)
         worker.close()
+
+
+class Scripted:
+    """A client, its registration and its handles in one, whose answers a test chooses; notes what is called."""
+
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+        self.given_back: list[Lease] = []
+        self.is_active = True
+        self.session_epoch = 7
+        self.pages_free = False
+        self.key = self.operation_id = "1"
+        self.fails: dict[str, Exception] = {}
+        self.restores: list[RestoreStatus] = []
+        self.saves: list[SaveStatus] = []
+        self.clock = 0.0
+
+    def _called(self, name: str) -> None:
+        self.calls.append(name)
+        if name in self.fails:
+            raise self.fails[name]
+
+    def worker(self) -> WorkerSide:
+        return WorkerSide(cast("CacheManagerClient", self), Options(), 0, STATE, self._register, lambda: self.clock)
+
+    def _register(self, _state: StateDescriptor) -> Registration:
+        self._called("register")
+        return cast("Registration", self)
+
+    def close(self) -> None:
+        self._called("close")
+
+    def give_back(self, lease: Lease) -> None:
+        self.given_back.append(lease)
+
+    def layer_index(self, name: str) -> int:
+        return int(name)
+
+    def restore(self, _item: object, **_fence: object) -> Any:
+        self._called("restore")
+        return self
+
+    def save(self, _items: object, **_fence: object) -> Any:
+        self._called("save")
+        return self
+
+    def wait_layer(self, layer: int, _timeout: float) -> bool:
+        self._called(f"wait_layer {layer}")
+        return False
+
+    def wait(self, _timeout: float) -> RestoreStatus:
+        self._called("wait")
+        return self.restores.pop(0) if len(self.restores) > 1 else self.restores[0]
+
+    def wait_save(self, _timeout: float) -> SaveStatus:
+        self._called("wait_save")
+        return self.saves.pop(0) if len(self.saves) > 1 else self.saves[0]
+
+    def cancel(self) -> None:
+        self._called("cancel")
+
+
+LEASE = Lease(1, 7, 0, 0, 2)
+LOAD = StepPlan(loads=(Load("r", (LEASE,), 0, (4, 5), False),), saves=(Save("s", 3, None, chain_of(1), SOURCES, 0),))
+SAVE = StepPlan(saves=(Save("s", 3, None, chain_of(1), SOURCES, 0),))
+PENDING = RestoreStatus(False, False)
+STORED = SaveStatus(True, True, "", "OK", stored=BLOCKS)
+CANCELLED = SaveStatus(True, False, "not claimed", "CANCELLED", refused=BLOCKS)
+
+
+@pytest.mark.parametrize(
+    ("answers", "waits", "invalid"),
+    [
+        ([PENDING, RestoreStatus(True, True)], ["wait", "cancel", "wait"], set()),
+        ([RestoreStatus(True, True)], ["wait"], set()),
+        ([PENDING, PENDING, RestoreStatus(True, False, "", "CANCELLED")], ["wait", "cancel", "wait", "wait"], {4, 5}),
+    ],
+)
+def test_lets_no_layer_compute_before_a_late_load_has_ended(
+    answers: list[RestoreStatus], waits: list[str], invalid: set[int]
+) -> None:
+    it = Scripted()
+    worker = it.worker()
+    it.restores, it.saves = answers, [STORED]
+    worker.start(LOAD)
+    it.calls.clear()
+    worker.wait_layer("0")
+    assert it.calls == ["wait_layer 0", *waits]
+    worker.finish(LOAD)
+    assert worker.take_invalid() == invalid
+    report = worker.report()
+    assert (report.unsaved if report else {}) == ({"s": 3} if invalid else {}), "what follows from a failed load"
+
+
+def test_gives_leases_of_refused_loads_back() -> None:
+    it = Scripted()
+    worker = it.worker()
+    it.fails["restore"] = OrbitKVTimeoutError("full", "LIMIT")
+    worker.start(LOAD)
+    assert it.given_back == [LEASE]
+    worker.finish(LOAD)
+    assert worker.take_invalid() == {4, 5}
+
+
+@pytest.mark.parametrize("call", ["close", "register"])
+def test_goes_on_when_pages_cannot_be_registered_again(call: str) -> None:
+    it = Scripted()
+    worker = it.worker()
+    it.fails[call] = OrbitKVTimeoutError("no answer", "INTERNAL")
+    plan = StepPlan("new weights")
+    for _ in range(5):
+        worker.start(plan)
+        worker.finish(plan)
+    assert it.calls.count(call) == (1 if call == "close" else 2)
+    report = worker.report()
+    assert report is not None
+    assert report.epochs == {0: 0}, "nobody loads or saves meanwhile"
+    it.fails.clear()
+    it.clock += FIRST_PAUSE_S
+    worker.start(plan)
+    worker.start(plan)
+    report = worker.report()
+    assert report is not None
+    assert report.epochs == {0: 7}
+    assert it.calls.count("register") == (2 if call == "close" else 3)
+
+
+def test_leaves_a_manager_alone_that_does_not_answer_saves() -> None:
+    it = Scripted()
+    worker = it.worker()
+    it.saves = [SaveStatus(False, False), CANCELLED]
+    for _ in range(5):
+        worker.finish(SAVE)
+    assert it.calls.count("save") == 1
+    report = worker.report()
+    assert report is not None
+    assert report.unsaved == {"s": 3}
+    it.clock += FIRST_PAUSE_S
+    it.saves = [STORED]
+    worker.finish(SAVE)
+    worker.finish(SAVE)
+    assert it.calls.count("save") == 3
+    assert worker.report() is None
+    assert worker.counters.stored_blocks == 2 * BLOCKS
+
+
+@pytest.mark.parametrize(("status", "unsaved"), [("NOT_READY", {"s": 3}), ("RESTORE_ONLY", None)])
+def test_tries_saves_again_only_where_that_can_help(status: str, unsaved: dict[str, int] | None) -> None:
+    it = Scripted()
+    worker = it.worker()
+    it.fails["save"] = SaveNotSubmittedError("refused", status)
+    worker.finish(SAVE)
+    report = worker.report()
+    assert (report.unsaved if report else None) == unsaved
