@@ -14,7 +14,7 @@ error. After the line `{"ready": true, ...}` these commands are taken; a failed 
 | `{"do": "reset", "connector": true}` | `{"ok": true}`: forgets the engine's prefixes, and the connector's |
 | `{"do": "arm", "point": name, "pid": pid}` | `{"ok": true}`: see `faults.py` |
 | `{"do": "set", "load": "async", "save": "sync", "policy": "fail"}` | `{"ok": true}`: other options from now on |
-| `{"do": "facts"}` | memory of the process, counters and figures of the connector |
+| `{"do": "facts"}` | memory of the process, counters, metrics and figures of the connector |
 | `{"do": "exit"}` | ends the engine in order |
 
 `hook_share` is the part of the time after the first token that was spent in hooks of `timed.py`.
@@ -225,6 +225,9 @@ class Engine:
             facts["counters"] = dataclasses.asdict(worker.counters)
             scheduler = self.llm.llm_engine.engine_core.engine_core.scheduler.connector._scheduler
             facts["epochs"] = [worker._registered_epoch(), scheduler._client.session_epoch]
+        if self.llm.llm_engine.log_stats:
+            metrics = [metric for metric in self.llm.get_metrics() if metric.name.startswith("vllm:orbitkv_")]
+            facts["metrics"] = {metric.name: metric.value for metric in metrics}
         if hasattr(connector, "audit"):
             facts["audit"] = connector.audit()
         return facts

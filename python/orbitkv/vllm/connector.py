@@ -211,6 +211,33 @@ class OrbitKVConnector(KVConnectorBase_V1, SupportsHMA):  # type: ignore[misc]
         """What the scheduler's half must know of this step."""
         return self._of_worker().report()
 
+    def get_kv_connector_stats(self) -> Any:
+        """What was restored and stored since the last call; None in the scheduler."""
+        counts = None if self._worker is None else self._worker.take_counts()
+        return None if counts is None else self.build_kv_connector_stats(counts)
+
+    # The front end
+
+    @classmethod
+    def build_kv_connector_stats(cls, data: dict[str, Any] | None = None) -> Any:
+        """Counts of an interval, as another process has sent them."""
+        from orbitkv.vllm.stats import Stats
+
+        return Stats(data or {})
+
+    @classmethod
+    def build_prom_metrics(
+        cls,
+        vllm_config: Any,
+        metric_types: dict[type[Any], type[Any]],
+        labelnames: list[str],
+        per_engine_labelvalues: dict[int, list[object]],
+    ) -> Any:
+        """The connector's metrics among those of vLLM."""
+        from orbitkv.vllm.stats import PromMetrics
+
+        return PromMetrics(vllm_config, metric_types, labelnames, per_engine_labelvalues)
+
     # Both
 
     def shutdown(self) -> None:

@@ -75,6 +75,7 @@ _FIELDS = {
 
 # Class or module: further attributes that the connector uses.
 _ATTRIBUTES = {
+    "vllm.distributed.kv_transfer.kv_connector.v1.metrics": ("KVConnectorPromMetrics", "KVConnectorStats"),
     _BASE: ("KVConnectorHandshakeMetadata", "KVConnectorMetadata", "KVConnectorRole", "KVConnectorWorkerMetadata"),
     "vllm.v1.core.block_pool.BlockPool": ("free_blocks", "touch"),
     "vllm.v1.core.kv_cache_utils": ("resolve_none_hash_seed",),

@@ -8,15 +8,19 @@ import hashlib
 import json
 import os
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import IO
 
 OVERRIDE = "ORBITKV_MODEL_FINGERPRINT"
 
 _WEIGHTS = (".safetensors", ".bin", ".pt", ".pth", ".gguf")
 _THREADS = 4
 _SAID_FROM_BYTES = 4 << 30  # hashing less takes a few seconds at most
+_TURN_BOUND_S = 1800.0
+_TURN_LOOK_S = 0.05
 
 
 class FingerprintError(RuntimeError):
@@ -48,8 +52,10 @@ def weights_fingerprint(model: str, revision: str | None, load_format: str, say:
     files = sorted(_weight_files(model, revision))
     if not files:
         raise FingerprintError(f'no weight files found for model "{model}"; name the weights by {OVERRIDE}')
+    with DigestCache().turn(files, say):
+        file_digests = _digests(files, say)
     digest = hashlib.sha256()
-    for name, file_digest in zip([path.name for path in files], _digests(files, say), strict=True):
+    for name, file_digest in zip([path.name for path in files], file_digests, strict=True):
         digest.update(f"{name}\0{file_digest}\0".encode())
     return digest.hexdigest()
 
@@ -152,6 +158,34 @@ class DigestCache:
             return {}
         whole = isinstance(content, dict) and all(isinstance(value, str) for value in content.values())
         return content if whole else {}
+
+    @contextlib.contextmanager
+    def turn(self, files: list[Path], say: Callable[[str], None]) -> Iterator[None]:
+        """Waits while another process makes digests: all ranks of an engine want those of the same files at once.
+
+        Does not wait when the digests of the files are known, nor longer than half an hour.
+        """
+        known = self.read()
+        with contextlib.ExitStack() as held:
+            if any(_mark(path) not in known for path in files):
+                with contextlib.suppress(OSError):
+                    self._path.parent.mkdir(parents=True, exist_ok=True)
+                    self._wait_for(held.enter_context(open(f"{self._path}.turn", "w")), say)
+            yield
+
+    def _wait_for(self, turn: IO[str], say: Callable[[str], None]) -> None:
+        end = time.monotonic() + _TURN_BOUND_S
+        said = False
+        while time.monotonic() < end:
+            try:
+                fcntl.flock(turn, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if not said:
+                    say("another process makes digests of weights: waiting for them")
+                said = True
+                time.sleep(_TURN_LOOK_S)
+            else:
+                return
 
     def add(self, digests: dict[str, str]) -> None:
         """Adds digests; other processes may add at the same time."""

@@ -7,6 +7,7 @@ written: fences are done, and the pages of a save may be copied at once.
 from __future__ import annotations
 
 import dataclasses
+import operator
 import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
@@ -54,18 +55,26 @@ class Counters:
     Attributes:
         restored_blocks: Blocks restored.
         failed_blocks: Blocks that were to be restored and were not.
+        failed_loads: Loads with such blocks.
         stored_blocks: Blocks stored.
         held_blocks: Blocks that another save had stored.
         refused_blocks: Blocks refused, for example since the pool is full of blocks in use.
+        failed_saves: Saves that were refused, or with blocks that were.
         unsaved_steps: Steps whose saves were not tried.
     """
 
     restored_blocks: int = 0
     failed_blocks: int = 0
+    failed_loads: int = 0
     stored_blocks: int = 0
     held_blocks: int = 0
     refused_blocks: int = 0
+    failed_saves: int = 0
     unsaved_steps: int = 0
+
+
+_COUNTED = tuple(field.name for field in dataclasses.fields(Counters))
+_numbers_of = operator.attrgetter(*_COUNTED)
 
 
 class WorkerSide:
@@ -110,6 +119,7 @@ class WorkerSide:
         self._epoch = self._registered_epoch()
         self._is_silent = False
         self.counters = Counters()
+        self._counts_told = _numbers_of(self.counters)
 
     @property
     def epoch(self) -> int:
@@ -196,6 +206,7 @@ class WorkerSide:
         failed = [pages[index] for index in status.failed] or list(pages)
         self._invalid.update(failed)
         self.counters.failed_blocks += len(failed)
+        self.counters.failed_loads += 1
         self.counters.restored_blocks += len(pages) - len(failed)
         logger.warning(
             "request %s: %d of %d blocks were not restored (%s): %s",
@@ -276,11 +287,13 @@ class WorkerSide:
         try:
             handle = self._registration.save(items, fence=Fence.DONE)
         except SaveNotSubmittedError as error:
+            self.counters.failed_saves += 1
             self._say_once(f"blocks are not stored for now: {error}")
             if error.status != "RESTORE_ONLY":  # else no later try of this session would end otherwise
                 self._leave_unsaved(saves)
             return None
         except OrbitKVError as error:
+            self.counters.failed_saves += 1
             self._say_once(f"blocks are not stored: {error}")
             return None
         self._is_silent = False
@@ -290,6 +303,8 @@ class WorkerSide:
         self.counters.stored_blocks += status.stored
         self.counters.held_blocks += status.held
         self.counters.refused_blocks += status.refused
+        if not status.success or status.refused:
+            self.counters.failed_saves += 1
         if not status.success:
             self._say_once(f"{status.refused} blocks were not stored ({status.status}): {status.message}")
 
@@ -333,6 +348,14 @@ class WorkerSide:
             return None
         report, self._report = self._report, WorkerReport()
         return report
+
+    def take_counts(self) -> dict[str, int] | None:
+        """What was counted since the last call, by the names of `Counters`; None for nothing."""
+        told, now = self._counts_told, _numbers_of(self.counters)
+        if now == told:
+            return None
+        self._counts_told = now
+        return {name: new - old for name, new, old in zip(_COUNTED, now, told, strict=True) if new != old}
 
     def close(self) -> None:
         """Ends what is in progress, within a bound, and the session."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -22,14 +23,15 @@ def naive_folders() -> set[Path]:
 def children(pid: int) -> list[int]:
     found = []
     for task in Path(f"/proc/{pid}/task").glob("*/children"):
-        found += [int(child) for child in task.read_text().split()]
+        with contextlib.suppress(OSError):  # the thread has ended
+            found += [int(child) for child in task.read_text().split()]
     return found
 
 
 def is_engine(pid: int) -> bool:
     try:
         return b"engine.py" in Path(f"/proc/{pid}/cmdline").read_bytes()
-    except FileNotFoundError:
+    except OSError:  # it has ended
         return False
 
 

@@ -116,7 +116,8 @@ def first(manager: Manager, audit: Path) -> Iterator[Engine]:
 @pytest.fixture(scope="module")
 def second(manager: Manager, audit: Path) -> Iterator[Engine]:
     """The engine after the restart; it checks the sum of each block."""
-    engine = Engine(manager, audit=audit, options={"orbitkv.verify": True, "orbitkv.timeout_ms": 3000}, **SMALL_CACHE)
+    options = {"orbitkv.verify": True, "orbitkv.timeout_ms": 3000}
+    engine = Engine(manager, audit=audit, options=options, disable_log_stats=False, **SMALL_CACHE)
     yield engine
     engine.kill()
 
@@ -274,6 +275,19 @@ def test_ends_the_request_where_the_policy_says_so(second: Engine, manager: Mana
     second.call(do="set", policy="fail")
     assert second.ask(**STORY).finish == "error"
     second.call(do="set", policy="recompute")
+
+
+def test_tells_what_it_did_among_the_metrics_of_the_engine(second: Engine) -> None:
+    facts = second.facts()
+    counters = facts["counters"]
+    assert facts["metrics"] == {
+        "vllm:orbitkv_restored_blocks": counters["restored_blocks"],
+        "vllm:orbitkv_stored_blocks": counters["stored_blocks"],
+        "vllm:orbitkv_load_failure": counters["failed_loads"],
+        "vllm:orbitkv_save_failure": counters["failed_saves"],
+    }
+    assert counters["failed_loads"] >= 4
+    assert counters["stored_blocks"] > 0
 
 
 def await_return(engine: Engine) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import fcntl
 import importlib.metadata
 import json
 import os
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -154,6 +156,41 @@ def test_digest_of_unchanged_weights_comes_from_the_cache(
     monkeypatch.setattr(fingerprint, "_sha256", lambda _: pytest.fail("the file was read again"))
     assert weights_fingerprint(str(model), None, "auto", print) == before
     assert len(json.loads((cache_folder / "orbitkv/digests.json").read_text())) == 1
+
+
+def test_digests_are_made_by_one_process_at_a_time(
+    model: Path, cache_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other finds them then; a lock of another open file stands for another process."""
+    (cache_folder / "orbitkv").mkdir(parents=True)
+    said: list[str] = []
+    read = threading.Event()
+    sha256 = fingerprint._sha256
+
+    def counted(path: Path) -> str:
+        read.set()
+        return sha256(path)
+
+    monkeypatch.setattr(fingerprint, "_sha256", counted)
+
+    def waits(text: str) -> None:
+        said.append(text)
+        waiting.set()
+
+    waiting = threading.Event()
+    with (cache_folder / "orbitkv/digests.json.turn").open("w") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        thread = threading.Thread(target=weights_fingerprint, args=(str(model), None, "auto", waits))
+        thread.start()
+        assert waiting.wait(60)
+        assert not read.is_set()
+        fcntl.flock(other, fcntl.LOCK_UN)
+    thread.join(60)
+    assert read.is_set()
+    assert said == ["another process makes digests of weights: waiting for them"]
+    with (cache_folder / "orbitkv/digests.json.turn").open("w") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        assert weights_fingerprint(str(model), None, "auto", pytest.fail)  # known: nobody waits
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"a": 1}'])

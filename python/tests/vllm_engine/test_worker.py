@@ -107,6 +107,13 @@ def test_reports_exactly_the_damaged_block_and_reports_it_once(
         counters = worker.counters
         assert (counters.stored_blocks, counters.failed_blocks) == (BLOCKS * BLOCKS, BLOCKS)
         assert counters.restored_blocks == BLOCKS * (BLOCKS - 1)
+        assert worker.take_counts() == {
+            "restored_blocks": counters.restored_blocks,
+            "failed_blocks": BLOCKS,
+            "failed_loads": BLOCKS,
+            "stored_blocks": counters.stored_blocks,
+        }
+        assert worker.take_counts() is None
         worker.close()
 
 
