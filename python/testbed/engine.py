@@ -3,8 +3,8 @@
 Usage: engine.py SETTINGS
 
 Settings is a JSON object: `model`, `connector` (`{"name", "module", "options", "policy"}` or null), `llm` with
-further arguments of `vllm.LLM`, and `exact` (true unless said): see `avoid_tiles`. Words of the engine go to standard
-error. After the line `{"ready": true, ...}` these commands are taken; a failed one is answered by `{"error": ...}`:
+further arguments of `vllm.LLM`, and `step_tokens`: see `make_exact`. Words of the engine go to standard error. After the
+line `{"ready": true, ...}` these commands are taken; a failed one is answered by `{"error": ...}`:
 
 | command | answer |
 | --- | --- |
@@ -33,22 +33,30 @@ from pathlib import Path
 from typing import Any
 
 STORY_DAYS = 400
+MOST_REQUESTS = 8  # at a time, where steps are short
 
 
-def avoid_tiles() -> None:
-    """Has the engine compute as on a processor without AMX.
+def make_exact(step_tokens: int) -> dict[str, Any]:
+    """Has the engine give one answer to a prompt, whether its begin is computed or restored.
 
-    With AMX tiles a token's numbers depend on how many others are computed in the same step: then already a hit in the
-    engine's own cache differs from the first answer, and nothing exact can be said of restored blocks.
+    A token's numbers depend on how many others are computed in the same step, on some processors in the last digits, on
+    others in more: then already a hit in the engine's own cache differs from the first answer, and nothing exact can be
+    said of restored blocks. So the engine computes a prompt in steps of so many tokens: those after a restored begin
+    are the same ones. AMX tiles are kept out, in processes that the engine starts, too.
+
+    Returns:
+        Arguments of `vllm.LLM`.
     """
+    if step_tokens == 0:
+        return {}
     os.environ["ONEDNN_MAX_CPU_ISA"] = "AVX512_CORE_BF16"
     import torch
 
     torch.cpu._is_amx_tile_supported = lambda: False
+    return {"max_num_batched_tokens": step_tokens, "max_num_seqs": MOST_REQUESTS}
 
 
-if json.loads(sys.argv[1]).get("exact", True):  # also in processes that the engine starts
-    avoid_tiles()
+EXACT = make_exact(json.loads(sys.argv[1])["step_tokens"])  # processes that the engine starts come here, too
 
 
 class Engine:
@@ -59,7 +67,8 @@ class Engine:
         from vllm import LLM
         from vllm.config import KVTransferConfig
 
-        arguments = {"enforce_eager": True, "dtype": "bfloat16", "max_model_len": 2048, **settings.get("llm", {})}
+        arguments = {"enforce_eager": True, "dtype": "bfloat16", "max_model_len": 2048, **EXACT}
+        arguments.update(settings.get("llm", {}))
         connector = settings.get("connector")
         if connector:
             arguments["kv_transfer_config"] = KVTransferConfig(

@@ -149,11 +149,11 @@ class Engine:
         environment: dict[str, str] | None = None,
         processes: bool = False,
         model: Path = MODEL,
-        exact: bool = True,
+        step_tokens: int = 32,
         **llm: Any,
     ) -> None:
-        """Starts it and waits until it is ready."""
-        settings: dict[str, Any] = {"model": str(model), "exact": exact, "llm": {"block_size": 32, **llm}}
+        """Starts it and waits until it is ready; steps of one block make answers after any hit exact."""
+        settings: dict[str, Any] = {"model": str(model), "step_tokens": step_tokens, "llm": {"block_size": 32, **llm}}
         if manager is not None:
             settings["connector"] = {
                 "name": "OrbitKVConnector",

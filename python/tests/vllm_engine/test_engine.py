@@ -410,20 +410,20 @@ def test_works_in_several_processes_and_starts_without_a_manager(plain: Plain, m
     assert_settled(manager)
 
 
-def test_restores_what_the_own_cache_would_give_whatever_the_processor_has(folder: Path, tmp_path: Path) -> None:
-    """With AMX tiles results depend on what else a step computes: a hit differs from the first answer."""
+def test_restores_what_the_own_cache_would_give_whatever_the_steps_are(folder: Path, tmp_path: Path) -> None:
+    """Where results depend on what else a step computes, a hit differs from the first answer."""
     sockets = folder / "tiles"
     sockets.mkdir()
     audit = tmp_path / "audit"
     audit.touch()
     manager = Manager(sockets)
-    engine = Engine(manager, audit=audit, exact=False, **SMALL_CACHE)
+    engine = Engine(manager, audit=audit, step_tokens=0, **SMALL_CACHE)
     try:
         engine.ask(**STORY)
         hit = engine.ask(**STORY)
         assert hit.cached == FULL * BLOCK
         engine.close()
-        engine = Engine(manager, audit=audit, exact=False, **SMALL_CACHE)
+        engine = Engine(manager, audit=audit, step_tokens=0, **SMALL_CACHE)
         assert engine.ask(**STORY) == hit
         assert engine.facts()["audit"] == {"compared": FULL, "wrong": 0}
         engine.close()

@@ -17,6 +17,9 @@ final class VllmDemo {
   private static final Request WARM_UP = new Request(4, 40, 4);
   private static final Request PROMPT = new Request(1, 1500, 24);
 
+  /** Whole blocks of the prompt, but at least one token is left to compute: what is restored. */
+  private static final int STEP_TOKENS = (PROMPT.length() - 1) / BLOCK_TOKENS * BLOCK_TOKENS;
+
   private final Consumer<AutoCloseable> running;
 
   /**
@@ -52,7 +55,7 @@ final class VllmDemo {
 
   private Answer run(TestBed bed, Connector connector, String what) throws IOException {
     System.err.println("starting vLLM (some seconds), " + what);
-    try (VllmEngine engine = VllmEngine.start(bed, connector, BLOCK_TOKENS, true, running)) {
+    try (VllmEngine engine = VllmEngine.start(bed, connector, BLOCK_TOKENS, STEP_TOKENS, running)) {
       engine.ask(WARM_UP);
       return engine.ask(PROMPT);
     }

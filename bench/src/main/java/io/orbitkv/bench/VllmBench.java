@@ -103,7 +103,7 @@ final class VllmBench implements Benches.Bench {
   /** Starts engines of one block size. */
   private record Engines(TestBed bed, int blockTokens, Leftovers leftovers) {
     VllmEngine start(Connector connector) throws IOException {
-      return VllmEngine.start(bed, connector, blockTokens, false, leftovers::add);
+      return VllmEngine.start(bed, connector, blockTokens, 0, leftovers::add);
     }
   }
 

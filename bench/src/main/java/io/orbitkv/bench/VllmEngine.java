@@ -89,8 +89,9 @@ public final class VllmEngine implements AutoCloseable {
    *
    * @param connector null for none
    * @param blockTokens tokens of a block
-   * @param exact whether answers must not depend on what else a step computes, at the price of the
-   *     processor's tiles; without tiles it changes nothing
+   * @param stepTokens tokens that a step computes at most, so that an answer to a prompt whose begin
+   *     was restored, up to a multiple of it, is exactly the one to a prompt that was computed whole;
+   *     0 for what the engine does by itself
    * @param running takes what ends the child at once, as soon as it runs; idempotent
    * @throws IOException when it ends early, with its last words
    */
@@ -98,11 +99,11 @@ public final class VllmEngine implements AutoCloseable {
       TestBed bed,
       Connector connector,
       int blockTokens,
-      boolean exact,
+      int stepTokens,
       Consumer<AutoCloseable> running)
       throws IOException {
     ObjectNode settings = JSON.createObjectNode().put("model", bed.model().toString());
-    settings.put("exact", exact);
+    settings.put("step_tokens", stepTokens);
     settings.putObject("llm").put("block_size", blockTokens);
     if (connector != null) {
       ObjectNode node = settings.putObject("connector");
