@@ -590,6 +590,8 @@ public final class CacheCore {
                 session.registrations.size(),
                 session.leases,
                 session.unsettled,
+                session.askedBlocks,
+                session.foundBlocks,
                 session.restoredBlocks,
                 session.restoredBytes,
                 session.publishedBlocks,

@@ -133,6 +133,8 @@ public record CoreStats(
    * @param registrations its registrations
    * @param leases leases it asked for
    * @param grants operations that are not settled
+   * @param lookupBlocksTotal blocks that its lookups asked for
+   * @param hitBlocksTotal blocks that they found
    * @param restoredBlocksTotal blocks of its restores that drained whole
    * @param restoredBytesTotal their bytes
    * @param publishedBlocksTotal blocks of its publishes that were sealed
@@ -147,6 +149,8 @@ public record CoreStats(
       int registrations,
       int leases,
       int grants,
+      long lookupBlocksTotal,
+      long hitBlocksTotal,
       long restoredBlocksTotal,
       long restoredBytesTotal,
       long publishedBlocksTotal,

@@ -51,6 +51,11 @@ final class Session {
   /** When it was lost. */
   long lostNs;
 
+  /** Blocks that its lookups asked for, and those that they found. */
+  long askedBlocks;
+
+  long foundBlocks;
+
   /** Blocks of its restores that drained whole, and their bytes. */
   long restoredBlocks;
 

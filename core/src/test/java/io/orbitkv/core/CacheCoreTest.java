@@ -198,6 +198,12 @@ class CacheCoreTest {
         .extracting(CoreStats.Session::client)
         .containsExactly("client 0", "client 1", "client 2");
     assertThat(stats.perSession())
+        .extracting(CoreStats.Session::lookupBlocksTotal)
+        .containsExactly(84L, 0L, 0L);
+    assertThat(stats.perSession())
+        .extracting(CoreStats.Session::hitBlocksTotal)
+        .containsExactly(84L, 0L, 0L);
+    assertThat(stats.perSession())
         .extracting(CoreStats.Session::restoredBlocksTotal)
         .containsExactly(0L, 37L, 0L);
     assertThat(stats.perSession())

@@ -239,6 +239,9 @@ final class StatusSource {
       line.put("registrations", session.registrations());
       line.put("leases", session.leases());
       line.put("grants", session.grants());
+      line.put("lookup_blocks_total", session.lookupBlocksTotal());
+      line.put("hit_blocks_total", session.hitBlocksTotal());
+      line.put("hit_rate", hitRate(session.hitBlocksTotal(), session.lookupBlocksTotal()));
       line.put("restored_blocks_total", session.restoredBlocksTotal());
       line.put("restored_bytes_total", session.restoredBytesTotal());
       line.put("published_blocks_total", session.publishedBlocksTotal());

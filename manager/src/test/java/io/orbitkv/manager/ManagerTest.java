@@ -220,6 +220,9 @@ class ManagerTest {
       JsonNode status = status(manager);
       assertThat(status.get("hit_rate").asDouble()).isEqualTo(0.3333);
       JsonNode session = status.get("session_list").get(0);
+      assertThat(session.get("hit_rate").asDouble()).isEqualTo(0.3333);
+      assertThat(session.get("hit_blocks_total").asLong()).isEqualTo(1);
+      assertThat(session.get("lookup_blocks_total").asLong()).isEqualTo(3);
       assertThat(session.get("restored_blocks_total").asLong()).isEqualTo(1);
       assertThat(session.get("restored_bytes_total").asLong()).isEqualTo(4096);
       assertThat(session.get("published_blocks_total").asLong()).isEqualTo(2);
