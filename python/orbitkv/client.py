@@ -113,7 +113,7 @@ class CacheManagerClient:
         Args:
             bootstrap_socket: Socket of the Manager; by default `$ORBITKV_SOCKET`, else the Manager's own default.
             instance_id: Engine instance, random by default; another living process with the same one is refused.
-            client_name: Name for the Manager's log.
+            client_name: Name for the Manager's log and status.
             timeout_ms: Bound of every call, milliseconds.
             spin_us: Microseconds that a waiter spins before it sleeps.
             copy_threads: Java threads that copy for operations nobody waits for, 1 to 64.

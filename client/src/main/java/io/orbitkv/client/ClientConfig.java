@@ -11,7 +11,7 @@ import java.util.UUID;
  *
  * @param socket socket of the Manager
  * @param instanceId engine instance; another living process with the same one is refused
- * @param clientName name for the Manager's log
+ * @param clientName name for the Manager's log and status
  * @param timeout bound of every call
  * @param spinNs nanoseconds that a waiter spins before it sleeps
  * @param copyThreads threads that copy for operations whose caller does not wait, and where there

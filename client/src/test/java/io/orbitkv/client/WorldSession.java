@@ -99,7 +99,7 @@ final class WorldSession implements SteppedTable.Watcher {
     }
     slot = manager.core.reserveSlot();
     manager.add(this);
-    manager.core.openSession(slot, managerTable, "engine", 1 + index, isObserved, 1);
+    manager.core.openSession(slot, managerTable, "engine", "world", 1 + index, isObserved, 1);
     register(scenario);
     narrow(scenario);
   }

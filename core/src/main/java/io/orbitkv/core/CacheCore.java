@@ -98,17 +98,24 @@ public final class CacheCore {
    *
    * @param table the session's fresh grant memory
    * @param instanceId instance that the engine belongs to
+   * @param client name that the client gave itself, for the status
    * @param pid process of the engine, for messages
    * @param mayPublish false when the end of the engine's process can not be observed
    */
   public void openSession(
-      int session, GrantTable table, String instanceId, int pid, boolean mayPublish, long nowNs) {
+      int session,
+      GrantTable table,
+      String instanceId,
+      String client,
+      int pid,
+      boolean mayPublish,
+      long nowNs) {
     if (!reserved[session] || sessions[session] != null) {
       throw new IllegalStateException("slot=" + session + " is not reserved");
     }
     Instance instance = instances.computeIfAbsent(instanceId, Instance::new);
     instance.sessions++;
-    sessions[session] = new Session(session, table, instance, pid, mayPublish);
+    sessions[session] = new Session(session, table, instance, client, pid, mayPublish);
   }
 
   private Session session(int slot) {
@@ -578,10 +585,17 @@ public final class CacheCore {
                 session.slot,
                 session.pid,
                 session.instance.id,
+                session.client,
                 !session.lost,
                 session.registrations.size(),
                 session.leases,
-                session.unsettled));
+                session.unsettled,
+                session.askedBlocks,
+                session.foundBlocks,
+                session.restoredBlocks,
+                session.restoredBytes,
+                session.publishedBlocks,
+                session.publishedBytes));
         open += session.lost ? 0 : 1;
         queries += session.queries;
       }

@@ -128,17 +128,31 @@ public record CoreStats(
    * @param slot session slot
    * @param pid process of the engine
    * @param instance instance id
+   * @param client name that the client gave itself
    * @param open false once the session is over
    * @param registrations its registrations
    * @param leases leases it asked for
    * @param grants operations that are not settled
+   * @param lookupBlocksTotal blocks that its lookups asked for
+   * @param hitBlocksTotal blocks that they found
+   * @param restoredBlocksTotal blocks of its restores that drained whole
+   * @param restoredBytesTotal their bytes
+   * @param publishedBlocksTotal blocks of its publishes that were sealed
+   * @param publishedBytesTotal their bytes
    */
   public record Session(
       int slot,
       int pid,
       String instance,
+      String client,
       boolean open,
       int registrations,
       int leases,
-      int grants) {}
+      int grants,
+      long lookupBlocksTotal,
+      long hitBlocksTotal,
+      long restoredBlocksTotal,
+      long restoredBytesTotal,
+      long publishedBlocksTotal,
+      long publishedBytesTotal) {}
 }

@@ -98,7 +98,7 @@ final class Lookups {
       settleQuery(session, queryId);
     }
     if (loading == 0) {
-      countAnswer();
+      countAnswer(session);
     } else if (queryId == 0) {
       endGranted(); // nothing tells the next question from another's
     }
@@ -109,7 +109,7 @@ final class Lookups {
    * Counts a lookup once, however often it was told to ask again. One for a hint is not counted: it
    * restores nothing, so it is no hit and no miss.
    */
-  private void countAnswer() {
+  private void countAnswer(Session session) {
     if (request.mode() == LookupRequest.CANDIDATES) {
       return;
     }
@@ -118,8 +118,11 @@ final class Lookups {
       missesTotal[reason] += misses[reason];
     }
     for (int g = 0; g < groupCount; g++) {
+      int found = request.mode() == LookupRequest.PREFIX ? prefix[g] : present[g];
       blocks += request.hashes();
-      hits += request.mode() == LookupRequest.PREFIX ? prefix[g] : present[g];
+      hits += found;
+      session.askedBlocks += request.hashes();
+      session.foundBlocks += found;
     }
   }
 

@@ -803,13 +803,16 @@ final class Operations {
 
   private void finishRestore(Operation op, boolean whole, Status result) {
     store.touch(op.rows, op.count);
+    long bytes = 0;
     for (int i = 0; i < op.count; i++) {
-      if (whole) {
-        restoredBytes += store.spaceOf(op.rows[i]).blockBytes;
-      }
+      bytes += store.spaceOf(op.rows[i]).blockBytes;
       store.unpin(op.rows[i]);
     }
-    if (!whole) {
+    if (whole) {
+      restoredBytes += bytes;
+      op.session.restoredBlocks += op.count;
+      op.session.restoredBytes += bytes;
+    } else {
       dropDamaged(op);
     }
     restores += whole ? 1 : 0;

@@ -39,4 +39,9 @@ public record RegistrationRequest(
   public RegistrationRequest {
     groups = List.copyOf(groups);
   }
+
+  /** Bytes of the pages of all groups, a page being as large as its block. */
+  public long pageBytes() {
+    return groups.stream().mapToLong(group -> (long) group.pages() * group.blockBytes()).sum();
+  }
 }

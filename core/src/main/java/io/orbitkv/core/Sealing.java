@@ -72,6 +72,8 @@ final class Sealing {
     int twin = store.residentTwin(code);
     if (store.seal(code, parent, left)) {
       publishedBytes += space.blockBytes;
+      op.session.publishedBlocks++;
+      op.session.publishedBytes += space.blockBytes;
       return code;
     }
     if (twin < 0) { // cleared while it was being published

@@ -16,6 +16,7 @@ final class Session {
   final int slot;
   final GrantTable table;
   final Instance instance;
+  final String client;
   final int pid;
   final boolean mayPublish;
   final PlanBank bank = new PlanBank();
@@ -50,10 +51,27 @@ final class Session {
   /** When it was lost. */
   long lostNs;
 
-  Session(int slot, GrantTable table, Instance instance, int pid, boolean mayPublish) {
+  /** Blocks that its lookups asked for, and those that they found. */
+  long askedBlocks;
+
+  long foundBlocks;
+
+  /** Blocks of its restores that drained whole, and their bytes. */
+  long restoredBlocks;
+
+  long restoredBytes;
+
+  /** Blocks of its publishes that were sealed, and their bytes. */
+  long publishedBlocks;
+
+  long publishedBytes;
+
+  Session(
+      int slot, GrantTable table, Instance instance, String client, int pid, boolean mayPublish) {
     this.slot = slot;
     this.table = table;
     this.instance = instance;
+    this.client = client;
     this.pid = pid;
     this.mayPublish = mayPublish;
   }

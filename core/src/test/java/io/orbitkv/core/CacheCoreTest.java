@@ -177,6 +177,47 @@ class CacheCoreTest {
   }
 
   @Test
+  void shouldCountWhatEachSessionRestoredAndPublished() {
+    start(8 << 20, 8 << 20, 16); // parts of 16 blocks
+    EngineModel scheduler = engine("a", 1, 65_536);
+    EngineModel worker = engine("a", 1, 65_536);
+    EngineModel other = engine("b", 1, 65_536);
+    publish(worker, keys(0, 40), -1, 0);
+    publish(other, keys(0, 42), -1, 0); // forty of them are held
+    EngineModel.Held lease = scheduler.lookup(keys(0, 42), LookupRequest.PREFIX, 0);
+    finish(worker, worker.restore(lease, 5, 0));
+
+    EngineModel.Held unused = scheduler.lookup(keys(0, 42), LookupRequest.PREFIX, 0);
+    EngineModel.Op cancelled = worker.restore(unused, 0, 0);
+    worker.cancel(cancelled);
+    core.pollGrants(worker.slot, 0);
+
+    CoreStats stats = core.stats(0);
+    assertThat(stats.failedTotal()).isEqualTo(1);
+    assertThat(stats.perSession())
+        .extracting(CoreStats.Session::client)
+        .containsExactly("client 0", "client 1", "client 2");
+    assertThat(stats.perSession())
+        .extracting(CoreStats.Session::lookupBlocksTotal)
+        .containsExactly(84L, 0L, 0L);
+    assertThat(stats.perSession())
+        .extracting(CoreStats.Session::hitBlocksTotal)
+        .containsExactly(84L, 0L, 0L);
+    assertThat(stats.perSession())
+        .extracting(CoreStats.Session::restoredBlocksTotal)
+        .containsExactly(0L, 37L, 0L);
+    assertThat(stats.perSession())
+        .extracting(CoreStats.Session::restoredBytesTotal)
+        .containsExactly(0L, 37 * 65_536L, 0L);
+    assertThat(stats.perSession())
+        .extracting(CoreStats.Session::publishedBlocksTotal)
+        .containsExactly(0L, 40L, 2L);
+    assertThat(stats.perSession())
+        .extracting(CoreStats.Session::publishedBytesTotal)
+        .containsExactly(0L, 40 * 65_536L, 2 * 65_536L);
+  }
+
+  @Test
   void shouldCountNoLookupForAHint() {
     start(8 << 20, 8 << 20);
     EngineModel engine = engine("a", 1, 65_536);

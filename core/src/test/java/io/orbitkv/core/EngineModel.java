@@ -103,7 +103,7 @@ final class EngineModel {
     this.publishReplies = new ByteRing.Producer(channel, ChannelDescriptor.PUBLISH_REPLIES);
     this.queryReader = new ByteRing.Consumer(channel, ChannelDescriptor.QUERY_REPLIES);
     this.publishReader = new ByteRing.Consumer(channel, ChannelDescriptor.PUBLISH_REPLIES);
-    core.openSession(slot, table, instance, 1000 + slot, isObserved, 0);
+    core.openSession(slot, table, instance, "client " + slot, 1000 + slot, isObserved, 0);
     CacheCore.RegistrationId id =
         core.register(
             slot, new RegistrationRequest(namespace, 32, slot, 0, 0, groups, false, exitProves), 0);

@@ -165,7 +165,7 @@ final class ControlAgent implements CoreOutput, AutoCloseable {
 
   /** Serves a session from now on; {@link ControlledSession#settled} tells when it is over. */
   CompletableFuture<Void> open(
-      ControlledSession session, String instanceId, int pid, boolean mayPublish) {
+      ControlledSession session, String instanceId, String client, int pid, boolean mayPublish) {
     return call(c -> {
       if (!session.tryClaim()) {
         throw new IllegalStateException("the session was given up");
@@ -173,7 +173,8 @@ final class ControlAgent implements CoreOutput, AutoCloseable {
       int wakeFd = session.memory.managerWake().fd();
       epoll.addEdge(wakeFd, session.slot); // never read: the engine could let a read block
       try {
-        c.openSession(session.slot, session.table, instanceId, pid, mayPublish, System.nanoTime());
+        c.openSession(
+            session.slot, session.table, instanceId, client, pid, mayPublish, System.nanoTime());
       } catch (Throwable t) { // a failed open leaves nothing behind
         epoll.remove(wakeFd);
         throw t;

@@ -2,6 +2,7 @@ package io.orbitkv.manager;
 
 import com.google.protobuf.Descriptors.FieldDescriptor;
 import io.orbitkv.channel.proto.StateFields;
+import io.orbitkv.core.RegistrationRequest;
 import java.util.HexFormat;
 import java.util.concurrent.ConcurrentNavigableMap;
 import java.util.concurrent.ConcurrentSkipListMap;
@@ -9,8 +10,8 @@ import tools.jackson.databind.node.ArrayNode;
 import tools.jackson.databind.node.ObjectNode;
 
 /**
- * States of the live registrations, for the status only: what decides about sharing is their
- * digest, and the core keeps no more. Thread-safe.
+ * States and bytes of the live registrations, for the status only: what decides about sharing is
+ * their digest, and the core keeps no more. Thread-safe.
  */
 final class RegisteredStates {
   /** One registration; ordered by session. */
@@ -22,17 +23,14 @@ final class RegisteredStates {
     }
   }
 
-  private record Entry(String namespace, StateFields state) {}
+  private record Entry(String namespace, long bytes, StateFields state) {}
 
   private final ConcurrentNavigableMap<Key, Entry> states = new ConcurrentSkipListMap<>();
 
-  /**
-   * Adds a registration.
-   *
-   * @param namespace digest of the state
-   */
-  void add(int slot, int registration, byte[] namespace, StateFields state) {
-    states.put(new Key(slot, registration), new Entry(HexFormat.of().formatHex(namespace), state));
+  /** Adds a registration. */
+  void add(int slot, int registration, RegistrationRequest request, StateFields state) {
+    String namespace = HexFormat.of().formatHex(request.namespace());
+    states.put(new Key(slot, registration), new Entry(namespace, request.pageBytes(), state));
   }
 
   /** Forgets a registration. */
@@ -49,10 +47,15 @@ final class RegisteredStates {
     return states.subMap(new Key(slot, 0), true, new Key(slot, Integer.MAX_VALUE), true);
   }
 
-  /** Writes one object for each registration of a session: its namespace, and every field of it. */
+  /**
+   * Writes one object for each registration of a session: its namespace, the bytes of its pages,
+   * and every field of its state.
+   */
   void put(ArrayNode array, int slot) {
     for (Entry entry : ofSlot(slot).values()) {
-      ObjectNode node = array.addObject().put("namespace", entry.namespace());
+      ObjectNode node = array.addObject();
+      node.put("namespace", entry.namespace());
+      node.put("registered_bytes", entry.bytes());
       for (FieldDescriptor field : StateFields.getDescriptor().getFields()) {
         if (!field.isRepeated()) {
           node.put(field.getName(), String.valueOf(entry.state().getField(field)));

@@ -199,7 +199,7 @@ final class SessionConnection implements Runnable {
     }
   }
 
-  /** Text of a client as a log line may show it. */
+  /** Text of a client as a log line and the status may show it. */
   static String printable(String text) {
     String cut = text.length() > MAX_NAME_BYTES ? text.substring(0, MAX_NAME_BYTES) : text;
     return cut.replaceAll("[^\\x20-\\x21\\x23-\\x7e]", "?");
@@ -226,7 +226,7 @@ final class SessionConnection implements Runnable {
       if (notice == null) {
         return;
       }
-      open(memory, hello.getInstanceId());
+      open(memory, hello);
       opened = true;
       memory.closeMemfds();
       runOpened(notice);
@@ -360,10 +360,11 @@ final class SessionConnection implements Runnable {
         : "session may restore but not publish, since its end can not be observed: " + reason;
   }
 
-  private void open(SessionMemory memory, String instance) {
+  private void open(SessionMemory memory, Hello hello) {
     session = new ControlledSession(memory, name, this::hangUp, this::latch);
+    String client = printable(hello.getClientName());
     CompletableFuture<Void> opened =
-        server.control().open(session, instance, peer.pid(), mayPublish);
+        server.control().open(session, hello.getInstanceId(), client, peer.pid(), mayPublish);
     try {
       Waits.answer(opened);
     } catch (IllegalStateException e) {
@@ -487,7 +488,7 @@ final class SessionConnection implements Runnable {
     CacheCore.RegistrationId id =
         Waits.answer(
             server.control().call(core -> core.register(session.slot, request, System.nanoTime())));
-    server.states().add(session.slot, id.id(), request.namespace(), register.getState());
+    server.states().add(session.slot, id.id(), request, register.getState());
     Registered.Builder registered =
         Registered.newBuilder()
             .setRegistrationId(id.id())

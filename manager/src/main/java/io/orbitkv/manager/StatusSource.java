@@ -21,6 +21,7 @@ final class StatusSource {
   private static final long FRESH_NS = 100_000_000L;
   private static final long WAIT_MS = 1_000;
   private static final double NS_PER_SECOND = 1e9;
+  private static final double RATE_STEPS = 1e4;
 
   private final Supplier<CompletableFuture<CoreStats>> stats;
   private final RegisteredStates states;
@@ -184,6 +185,12 @@ final class StatusSource {
     node.put("lookups_total", s.lookupsTotal());
     node.put("lookup_blocks_total", s.lookupBlocksTotal());
     node.put("hit_blocks_total", s.hitBlocksTotal());
+    node.put("hit_rate", hitRate(s.hitBlocksTotal(), s.lookupBlocksTotal()));
+  }
+
+  /** Found blocks by blocks asked for, to four digits; null before any was asked for. */
+  private static Double hitRate(long hits, long blocks) {
+    return blocks == 0 ? null : Math.round(RATE_STEPS * hits / blocks) / RATE_STEPS;
   }
 
   private static void putMisses(ObjectNode node, CoreStats s) {
@@ -227,10 +234,18 @@ final class StatusSource {
       line.put("slot", session.slot());
       line.put("pid", session.pid());
       line.put("instance", session.instance());
+      line.put("client", session.client());
       line.put("open", session.open());
       line.put("registrations", session.registrations());
       line.put("leases", session.leases());
       line.put("grants", session.grants());
+      line.put("lookup_blocks_total", session.lookupBlocksTotal());
+      line.put("hit_blocks_total", session.hitBlocksTotal());
+      line.put("hit_rate", hitRate(session.hitBlocksTotal(), session.lookupBlocksTotal()));
+      line.put("restored_blocks_total", session.restoredBlocksTotal());
+      line.put("restored_bytes_total", session.restoredBytesTotal());
+      line.put("published_blocks_total", session.publishedBlocksTotal());
+      line.put("published_bytes_total", session.publishedBytesTotal());
       states.put(line.putArray("states"), session.slot());
     }
   }

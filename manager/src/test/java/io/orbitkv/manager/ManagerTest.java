@@ -164,6 +164,7 @@ class ManagerTest {
       assertThat(session.get("instance").asString()).isEqualTo("engine");
       JsonNode state = session.get("states").get(0);
       assertThat(state.get("namespace").asString()).hasSize(64);
+      assertThat(state.get("registered_bytes").asLong()).isEqualTo(8 * 4096);
       assertThat(state.get("adapter").asString()).isEmpty();
       assertThat(state.get("block_tokens").asString()).isNotEmpty();
       ManagerFrame gone =
@@ -175,6 +176,57 @@ class ManagerTest {
       assertThat(gone.hasUnregistered()).isTrue();
       assertThat(client.sayClose().hasClosed()).isTrue();
       eventually(() -> status(manager).get("session_list").isEmpty());
+    }
+  }
+
+  @Test
+  void shouldTellTheSessionsOfOneInstanceApart() {
+    try (Manager manager = startReady();
+        RawClient scheduler = new RawClient(socket);
+        RawClient worker = new RawClient(socket)) {
+      scheduler.handshake("engine", "vllm-scheduler");
+      scheduler.confirm();
+      worker.handshake("engine", "vllm-\u001b[2Jworker");
+      worker.confirm();
+      JsonNode sessions = status(manager).get("session_list");
+      assertThat(sessions.get(0).get("instance")).isEqualTo(sessions.get(1).get("instance"));
+      assertThat(sessions.get(0).get("client").asString()).isEqualTo("vllm-scheduler");
+      assertThat(sessions.get(1).get("client").asString()).isEqualTo("vllm-?[2Jworker");
+    }
+  }
+
+  @Test
+  void shouldShowWhatASessionPublishedAndRestoredAndTheHitRate() {
+    try (Manager manager = startReady();
+        RawEngine engine = new RawEngine(socket, "engine")) {
+      assertThat(status(manager).get("hit_rate").isNull()).isTrue();
+      for (int key = 1; key <= 2; key++) {
+        long publish = engine.reserve(key);
+        engine.write(
+            ChannelDescriptor.PUBLISH_REQUESTS,
+            engine.command(Opcode.PUBLISH, publish),
+            engine.publishData(key));
+        engine.wake();
+        engine.finish(key);
+      }
+      long lease = engine.lookup(1, 7, 8);
+      engine.write(
+          ChannelDescriptor.QUERY_REQUESTS,
+          engine.command(Opcode.RESTORE, engine.reserve(3, GrantTable.RESTORE)),
+          engine.restoreData(lease));
+      engine.wake();
+      engine.finish(3);
+      eventually(() -> status(manager).get("restores_total").asInt() == 1);
+      JsonNode status = status(manager);
+      assertThat(status.get("hit_rate").asDouble()).isEqualTo(0.3333);
+      JsonNode session = status.get("session_list").get(0);
+      assertThat(session.get("hit_rate").asDouble()).isEqualTo(0.3333);
+      assertThat(session.get("hit_blocks_total").asLong()).isEqualTo(1);
+      assertThat(session.get("lookup_blocks_total").asLong()).isEqualTo(3);
+      assertThat(session.get("restored_blocks_total").asLong()).isEqualTo(1);
+      assertThat(session.get("restored_bytes_total").asLong()).isEqualTo(4096);
+      assertThat(session.get("published_blocks_total").asLong()).isEqualTo(2);
+      assertThat(session.get("published_bytes_total").asLong()).isEqualTo(2 * 4096);
     }
   }
 

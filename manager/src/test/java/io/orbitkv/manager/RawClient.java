@@ -88,17 +88,18 @@ final class RawClient implements AutoCloseable {
   }
 
   static ClientFrame hello(int channelVersion, boolean adminOnly) {
-    return hello(channelVersion, adminOnly, "engine");
+    return hello(channelVersion, adminOnly, "engine", "raw");
   }
 
-  private static ClientFrame hello(int channelVersion, boolean adminOnly, String instance) {
+  private static ClientFrame hello(
+      int channelVersion, boolean adminOnly, String instance, String name) {
     return ClientFrame.newBuilder()
         .setHello(
             Hello.newBuilder()
                 .setChannelVersion(channelVersion)
                 .setLifecycleVersion(Protocol.LIFECYCLE_VERSION)
                 .setInstanceId(instance)
-                .setClientName("raw")
+                .setClientName(name)
                 .setAdminOnly(adminOnly))
         .build();
   }
@@ -108,7 +109,11 @@ final class RawClient implements AutoCloseable {
   }
 
   Welcome handshake(String instance) {
-    Welcome welcome = ask(hello(Protocol.CHANNEL_VERSION, false, instance)).getWelcome();
+    return handshake(instance, "raw");
+  }
+
+  Welcome handshake(String instance, String name) {
+    Welcome welcome = ask(hello(Protocol.CHANNEL_VERSION, false, instance, name)).getWelcome();
     take(welcome);
     return welcome;
   }

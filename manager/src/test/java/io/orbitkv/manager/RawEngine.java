@@ -7,13 +7,18 @@ import io.orbitkv.channel.CommandRing;
 import io.orbitkv.channel.GrantState;
 import io.orbitkv.channel.GrantTable;
 import io.orbitkv.channel.GrantWord;
+import io.orbitkv.channel.LookupReply;
+import io.orbitkv.channel.LookupRequest;
 import io.orbitkv.channel.Memory;
 import io.orbitkv.channel.Opcode;
+import io.orbitkv.channel.Protocol;
 import io.orbitkv.channel.PublishRequest;
+import io.orbitkv.channel.RestoreRequest;
 import io.orbitkv.channel.Status;
 import io.orbitkv.channel.proto.ManagerFrame;
 import io.orbitkv.linux.EventFd;
 import io.orbitkv.linux.Mapping;
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import java.util.function.BooleanSupplier;
@@ -32,6 +37,8 @@ final class RawEngine implements AutoCloseable {
   private final CommandRing.Producer[] requests = new CommandRing.Producer[3];
   private final ByteRing.Producer[] requestBytes = new ByteRing.Producer[3];
   private final CommandRing.Consumer queryReplies;
+  private final ByteRing.Consumer queryReplyBytes;
+  private final byte[] namespace;
   private final int registrationId;
   private final int generation;
   final Command reply = new Command();
@@ -50,12 +57,14 @@ final class RawEngine implements AutoCloseable {
       requestBytes[ring] = new ByteRing.Producer(channel, ring);
     }
     queryReplies = new CommandRing.Consumer(channel, ChannelDescriptor.QUERY_REPLIES);
+    queryReplyBytes = new ByteRing.Consumer(channel, ChannelDescriptor.QUERY_REPLIES);
     ManagerFrame registered = client.register(4096, false);
     if (!registered.hasRegistered()) {
       throw new AssertionError("not registered: " + registered);
     }
     registrationId = registered.getRegistered().getRegistrationId();
     generation = registered.getRegistered().getGeneration();
+    namespace = registered.getRegistered().getNamespace().toByteArray();
     client.confirmMappings(registrationId, generation);
   }
 
@@ -129,9 +138,50 @@ final class RawEngine implements AutoCloseable {
     return data;
   }
 
+  /** Asks for the prefix of blocks that {@link #publishData} names; returns the lease. */
+  long lookup(long... keys) {
+    byte[] data = new byte[(int) LookupRequest.byteSize(1, keys.length, HASH_BYTES)];
+    MemorySegment into = MemorySegment.ofArray(data);
+    LookupRequest.writeHeader(
+        into, 0, LookupRequest.PREFIX, HASH_BYTES, 1, keys.length, 0, 0, 0, 1);
+    MemorySegment.copy(
+        MemorySegment.ofArray(namespace),
+        0,
+        into,
+        LookupRequest.namespaceAt(0),
+        Protocol.NAMESPACE_BYTES);
+    for (int i = 0; i < keys.length; i++) {
+      Memory.putLong(into, LookupRequest.hashesAt(1) + (long) i * HASH_BYTES, keys[i]);
+    }
+    write(ChannelDescriptor.QUERY_REQUESTS, command(Opcode.LOOKUP, 0), data);
+    wake();
+    if (answer() != Status.OK) {
+      throw new AssertionError("lookup: " + reply.status);
+    }
+    MemorySegment found = Arena.ofAuto().allocate(Protocol.MAX_SPAN_BYTES, 8);
+    queryReplyBytes.take(reply, found);
+    return LookupReply.leaseId(found, LookupReply.leaseAt(0, 0, 1, keys.length));
+  }
+
+  /** Data of a restore of the one block of a lease, into page 0. */
+  byte[] restoreData(long lease) {
+    byte[] data = new byte[(int) (RestoreRequest.headerBytes() + RestoreRequest.sectionBytes(1))];
+    MemorySegment into = MemorySegment.ofArray(data);
+    long section = RestoreRequest.headerBytes();
+    RestoreRequest.writeHeader(into, 0, registrationId, generation, 1, 1);
+    RestoreRequest.writeSection(into, section, lease, 0, 1);
+    Memory.putInt(into, RestoreRequest.pageAt(section, 0), 0);
+    return data;
+  }
+
   /** Reserves a record for a publish; returns its operation id. */
   long reserve(int slot) {
-    long word = table.tryReserve(slot, GrantTable.PUBLISH);
+    return reserve(slot, GrantTable.PUBLISH);
+  }
+
+  /** Reserves a record; returns its operation id. */
+  long reserve(int slot, int kind) {
+    long word = table.tryReserve(slot, kind);
     return GrantWord.operationId(slot, GrantWord.generation(word));
   }
 
@@ -150,14 +200,14 @@ final class RawEngine implements AutoCloseable {
     }
   }
 
-  /** Goes through a granted publish of one block to its end. */
+  /** Goes through a granted operation on one block to its end. */
   void finish(int slot) {
     awaitState(slot, GrantState.GRANTED);
     move(slot, GrantState.ACTIVE);
     finishActive(slot);
   }
 
-  /** Goes from Active to the end of a publish of one block. */
+  /** Goes from Active to the end of an operation on one block. */
   void finishActive(int slot) {
     table.setEngineResult(slot, Status.OK, 1, 1, 4096);
     move(slot, GrantState.DRAINED);

@@ -83,7 +83,7 @@ final class CoreCache implements PrefixCache {
             ssdConfig,
             ssd);
     session = core.reserveSlot();
-    core.openSession(session, table, "planner", 1, true, 0);
+    core.openSession(session, table, "planner", "planner", 1, true, 0);
     registration =
         core.register(
             session,

@@ -211,7 +211,8 @@ final class SimulatedManager implements CoreOutput {
     MemorySegment channel = regions.take(ChannelDescriptor.REGION_BYTES);
     MemorySegment grants = regions.take(GrantTable.REGION_BYTES);
     Link link = new Link(world, slot, engine, channel, grants, sleeper::signal);
-    core.openSession(slot, link.managerTable, engine.instance(), engine.process(), true, world.now);
+    core.openSession(
+        slot, link.managerTable, engine.instance(), "simulated", engine.process(), true, world.now);
     bySlot[slot] = link;
     links.add(link);
     if (!sleeper.isAwake()) {
