@@ -3,8 +3,8 @@
 Usage: engine.py SETTINGS
 
 Settings is a JSON object: `model`, `connector` (`{"name", "module", "options", "policy"}` or null), `llm` with
-further arguments of `vllm.LLM`, and `step_tokens`: see `make_exact`. Words of the engine go to standard error. After the
-line `{"ready": true, ...}` these commands are taken; a failed one is answered by `{"error": ...}`:
+further arguments of `vllm.LLM`, and `step_tokens`: see `make_exact`. Words of the engine go to standard error. After
+the line `{"ready": true, ...}` these commands are taken; a failed one is answered by `{"error": ...}`:
 
 | command | answer |
 | --- | --- |
