@@ -306,14 +306,15 @@ public final class Registration implements AutoCloseable {
   /** Reserves a record and submits the command on this thread. */
   private void submit(EngineOperation operation) {
     operations.removeIf(Registration::settle); // records return as fast as they are taken
-    operations.add(operation);
-    if (closing) {
-      operation.cancel(Status.UNKNOWN_REGISTRATION, "registration=" + id + " is closed");
-    }
-    if (!operation.tryDrive()) {
+    if (!operation.tryDrive()) { // before a close finds it, which would step it too
       throw new IllegalStateException("a new operation has a driver");
     }
     try {
+      operations.add(operation);
+      operation.pausePoint("admitted");
+      if (closing) {
+        operation.cancel(Status.UNKNOWN_REGISTRATION, "registration=" + id + " is closed");
+      }
       operation.step(System.nanoTime()); // reserve
       operation.step(System.nanoTime()); // submit
       operation.step(System.nanoTime()); // first look; undoes a reservation that was not submitted
