@@ -11,6 +11,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
@@ -25,8 +26,8 @@ import org.junit.jupiter.params.ParameterizedClass;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * A restore or save that is held before it has a record, while its registration is closed: it is
- * refused with the reason, and leaves nothing behind.
+ * A restore or save that is held before it has a record, while its session or its registration is
+ * closed: it is refused with the reason, and leaves nothing behind.
  */
 @Timeout(120)
 @ParameterizedClass(name = "restores={0}")
@@ -142,9 +143,67 @@ class SubmitBesideCloseTest {
             .anyMatch(frame -> frame.getMethodName().equals(method));
   }
 
+  private boolean isCancelled() {
+    Set<?> operations = (Set<?>) StateHash.field(live, "operations");
+    return (boolean) StateHash.field(operations.iterator().next(), "cancelled");
+  }
+
+  private void assertSaysThatTheManagerIsGone() throws Exception {
+    Throwable refused = submit.get(BOUND.toMillis(), TimeUnit.MILLISECONDS);
+    assertThat(refused)
+        .isInstanceOf(
+            restores ? ManagerUnavailableException.class : SaveNotSubmittedException.class)
+        .hasMessageContaining("session is over: the Manager has closed it or is gone");
+    if (!restores) {
+      assertThat(((OrbitKvException) refused).status()).isEqualTo(Status.SESSION_ENDED);
+    }
+    assertNothingTaken();
+  }
+
   private void assertNothingTaken() {
     assertThat(claims.isUnclaimed()).isTrue();
     assertThat(SaveBudget.PROCESS.operations()).isLessThanOrEqualTo(chargedBefore);
+  }
+
+  @Test
+  void shouldSayThatTheManagerIsGoneWhenTheCloseOfItsSessionCancelsIt() throws Exception {
+    caller.start();
+    await(admitted);
+    manager.hangUp();
+    await("cancel", this::isCancelled);
+    mayGoOn.countDown();
+    assertSaysThatTheManagerIsGone();
+  }
+
+  @Test
+  void shouldSayThatTheManagerIsGoneWhenTheRegistrationIsClosedAlready() throws Exception {
+    mayGoOn.countDown();
+    QueryCalls queries = (QueryCalls) StateHash.field(session, "queries");
+    QueryCalls.Call call = queries.take(); // the close of the session waits for it
+    try {
+      synchronized (claims) { // behind the look at the session
+        caller.start();
+        await("look at the pages", () -> waitsIn(caller, restores ? "claim" : "requireUnclaimed"));
+        manager.hangUp();
+        await("closed registration", () -> (boolean) StateHash.field(live, "unmapped"));
+      }
+      assertSaysThatTheManagerIsGone();
+      assertThat(session.isOpen()).isFalse();
+    } finally {
+      queries.giveBack(call);
+    }
+  }
+
+  @Test
+  void shouldSayThatTheManagerIsGoneWhenTheSessionIsUnmapped() throws Exception {
+    mayGoOn.countDown();
+    synchronized (claims) {
+      caller.start();
+      await("look at the pages", () -> waitsIn(caller, restores ? "claim" : "requireUnclaimed"));
+      manager.hangUp();
+      await("closed session", session::isClosed);
+    }
+    assertSaysThatTheManagerIsGone();
   }
 
   @Test
