@@ -616,6 +616,25 @@ class EngineOperationTest {
   }
 
   @Test
+  void shouldGiveItsChargeBackBeforeTheSessionIsIdle() throws InterruptedException {
+    PublishOperation operation = publish(1);
+    run(operation);
+    operation.cancel(Status.CANCELLED, "test");
+    Thread driver = Thread.ofPlatform().daemon().unstarted(() -> run(operation));
+    synchronized (StateHash.field(manager.session, "freeSlots")) { // it can not give its slot back
+      driver.start();
+      long began = System.nanoTime();
+      while (!manager.session.isIdle()) {
+        assertThat(System.nanoTime() - began).isLessThan(20 * BOUND_NS);
+        Thread.onSpinWait();
+      }
+      assertThat(budget.operations()).isZero();
+    }
+    driver.join();
+    assertThat(operation.isSettled()).isTrue();
+  }
+
+  @Test
   void shouldFinishACopyThatTheSessionEndsUnder() {
     RestoreOperation operation = restore(false, Fence.done(), 1);
     granted(operation, 1);
