@@ -699,8 +699,8 @@ abstract sealed class EngineOperation permits PublishOperation, RestoreOperation
     neverBegun = true;
     complete(status, message);
     phase = Phase.END;
-    settled = true;
     onSettled();
+    settled = true;
   }
 
   private void complete(Status status, String message) {
@@ -726,12 +726,12 @@ abstract sealed class EngineOperation permits PublishOperation, RestoreOperation
 
   private void finish(boolean slotIsFree) {
     phase = Phase.END;
+    onSettled(); // before the session counts as idle
     session.remove(slot);
     if (slotIsFree) {
       session.giveBackSlot(slot);
     }
     settled = true;
-    onSettled();
     announce();
   }
 }

@@ -95,11 +95,15 @@ final class EngineSession {
     if (over != null) {
       return true;
     }
-    if (Memory.getIntAcquire(channel, ChannelDescriptor.SESSION_STATE_OFFSET)
-        == ChannelDescriptor.OPEN) {
-      return false;
+    try {
+      if (Memory.getIntAcquire(channel, ChannelDescriptor.SESSION_STATE_OFFSET)
+          == ChannelDescriptor.OPEN) {
+        return false;
+      }
+      end("the Manager has closed it");
+    } catch (IllegalStateException e) { // it ended, and was closed, since the first look
+      end("its memory is unmapped");
     }
-    end("the Manager has closed it");
     return true;
   }
 

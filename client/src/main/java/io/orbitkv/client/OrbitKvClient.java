@@ -281,9 +281,10 @@ public final class OrbitKvClient implements AutoCloseable {
     return session.isIdle();
   }
 
-  /** Why {@link #isOpen} is false; null while it is true. */
+  /** Why {@link #isOpen} is false, the first reason; null while it is true. */
   String endReason() {
-    return closing ? "client is closed" : session.overReason();
+    String over = session.overReason();
+    return over == null && closing ? "client is closed" : over;
   }
 
   /** True once {@link #close} has unmapped everything. */

@@ -7,12 +7,12 @@ import java.util.function.Consumer;
  * process just there. Only with {@code -Dorbitkv.pausePoints=true}; without the flag nothing is
  * called and the compiler removes the checks.
  *
- * <p>The points are {@code restore.} or {@code publish.} and one of {@code reserved} (before the
- * command is sent), {@code granted} (before the engine goes Active), {@code active} (before the
- * plan is read), {@code copying} (between two steps of the copy), {@code copied} (before Drained or
- * PartDrained), {@code partDrained} (before the Manager is told) and {@code drained}. Of a large
- * copy also {@code shared} (the driver has called for help) and {@code helping} (another thread,
- * between the claim of a share and its copy).
+ * <p>The points are {@code restore.} or {@code publish.} and one of {@code admitted} (before a
+ * record is reserved), {@code reserved} (before the command is sent), {@code granted} (before the
+ * engine goes Active), {@code active} (before the plan is read), {@code copying} (between two steps
+ * of the copy), {@code copied} (before Drained or PartDrained), {@code partDrained} (before the
+ * Manager is told) and {@code drained}. Of a large copy also {@code shared} (the driver has called
+ * for help) and {@code helping} (another thread, between the claim of a share and its copy).
  */
 public final class PausePoints {
   private static final boolean ENABLED = Boolean.getBoolean("orbitkv.pausePoints");

@@ -84,8 +84,7 @@ public final class Registration implements AutoCloseable {
   public RestoreHandle restore(List<RestoreItem> items, Fence fence) {
     List<RestoreItem> copy = List.copyOf(items);
     requireUsable(fence, copy.size());
-    client.requireOpen();
-    session.requireOpen();
+    requireSessionToRestore();
     int blocks = 0;
     for (RestoreItem item : copy) {
       checkItem(item);
@@ -111,6 +110,7 @@ public final class Registration implements AutoCloseable {
             client.config().verify());
     submit(operation);
     if (operation.isSettled() && operation.isNeverBegun()) {
+      requireSessionToRestore();
       RestoreResult early = operation.result();
       throw new OrbitKvException(early.status(), early.message());
     } // what has begun tells its end by its handle, even if that has come already
@@ -145,10 +145,7 @@ public final class Registration implements AutoCloseable {
   private PublishOperation begin(List<PublishItem> items, Fence fence, int owners) {
     List<PublishItem> copy = List.copyOf(items);
     requireUsable(fence, copy.size());
-    if (!client.isOpen()) {
-      throw new SaveNotSubmittedException(
-          Status.SESSION_ENDED, "session is over: " + client.endReason());
-    }
+    requireSessionToPublish();
     if (restoreOnly) {
       throw new OrbitKvException(
           Status.RESTORE_ONLY, "publish: registration=" + id + " may restore only");
@@ -171,13 +168,28 @@ public final class Registration implements AutoCloseable {
             session, span, charge, fence, client.timeoutNs(), target.build(), segments, tools);
     submit(operation);
     if (operation.isSettled() && operation.isNeverBegun()) {
-      PublishResult early = operation.result();
       for (int owner = 1; owner < owners; owner++) {
         charge.release();
       }
+      requireSessionToPublish();
+      PublishResult early = operation.result();
       throw new SaveNotSubmittedException(early.status(), early.message());
     }
     return operation;
+  }
+
+  /** Fails when the session is over; of all reasons not to submit a restore this one counts. */
+  private void requireSessionToRestore() {
+    session.requireOpen();
+    client.requireOpen();
+  }
+
+  /** As {@link #requireSessionToRestore}, for a publish. */
+  private void requireSessionToPublish() {
+    if (!client.isOpen()) {
+      throw new SaveNotSubmittedException(
+          Status.SESSION_ENDED, "session is over: " + client.endReason());
+    }
   }
 
   private void requireUsable(Fence fence, int items) {
@@ -306,14 +318,15 @@ public final class Registration implements AutoCloseable {
   /** Reserves a record and submits the command on this thread. */
   private void submit(EngineOperation operation) {
     operations.removeIf(Registration::settle); // records return as fast as they are taken
-    operations.add(operation);
-    if (closing) {
-      operation.cancel(Status.UNKNOWN_REGISTRATION, "registration=" + id + " is closed");
-    }
-    if (!operation.tryDrive()) {
+    if (!operation.tryDrive()) { // before a close finds it, which would step it too
       throw new IllegalStateException("a new operation has a driver");
     }
     try {
+      operations.add(operation);
+      operation.pausePoint("admitted");
+      if (closing) {
+        operation.cancel(Status.UNKNOWN_REGISTRATION, "registration=" + id + " is closed");
+      }
       operation.step(System.nanoTime()); // reserve
       operation.step(System.nanoTime()); // submit
       operation.step(System.nanoTime()); // first look; undoes a reservation that was not submitted

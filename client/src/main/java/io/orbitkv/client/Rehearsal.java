@@ -23,7 +23,7 @@ import java.util.stream.IntStream;
 public final class Rehearsal {
   private static final long EPOCH = 1;
   private static final int HASH_BYTES = 32;
-  private static final Duration BOUND = Duration.ofSeconds(1);
+  private static final Duration BOUND = Duration.ofSeconds(20);
   private static final long SPIN_NS = 1_000_000;
   private static final int MAX_STEPS = 1000;
 

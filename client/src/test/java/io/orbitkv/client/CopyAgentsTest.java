@@ -209,17 +209,20 @@ class CopyAgentsTest {
     assertPrompt(waitedNs);
   }
 
+  /** Without a wake-up it would take the 100 ms or the 1 s that an agent parks for. */
   private static void assertPrompt(long[] waitedNs) {
     Arrays.sort(waitedNs);
-    assertThat(waitedNs[waitedNs.length / 2]).isLessThan(TimeUnit.MILLISECONDS.toNanos(20));
+    assertThat(waitedNs[waitedNs.length / 2]).isLessThan(TimeUnit.MILLISECONDS.toNanos(60));
   }
 
   private static void awaitAllParked() {
     long began = System.nanoTime();
-    while (!allParked() && System.nanoTime() - began < BOUND.toNanos()) {
+    boolean parked = allParked();
+    while (!parked && System.nanoTime() - began < BOUND.toNanos()) {
       Thread.onSpinWait();
+      parked = allParked();
     }
-    assertThat(allParked()).isTrue();
+    assertThat(parked).isTrue();
   }
 
   private static boolean allParked() {

@@ -2,6 +2,7 @@ package io.orbitkv.client;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.orbitkv.channel.ChannelDescriptor;
 import io.orbitkv.channel.GrantState;
 import io.orbitkv.channel.GrantTable;
 import io.orbitkv.channel.GrantWord;
@@ -599,6 +600,38 @@ class EngineOperationTest {
       assertThat(publish.result().message()).contains("test");
     }
     assertPagesFree(1);
+  }
+
+  @Test
+  void shouldBeOverWhenItsMemoryIsUnmapped() {
+    EngineSession session;
+    try (Arena arena = Arena.ofShared()) {
+      MemorySegment channel = arena.allocate(ChannelDescriptor.REGION_BYTES, 4096);
+      ChannelDescriptor.format(channel, 0, FakeManager.EPOCH, 0);
+      session = new FakeManager(channel, manager.table).session;
+      assertThat(session.isOver()).isFalse();
+    }
+    assertThat(session.isOver()).isTrue();
+    assertThat(session.overReason()).isEqualTo("its memory is unmapped");
+  }
+
+  @Test
+  void shouldGiveItsChargeBackBeforeTheSessionIsIdle() throws InterruptedException {
+    PublishOperation operation = publish(1);
+    run(operation);
+    operation.cancel(Status.CANCELLED, "test");
+    Thread driver = Thread.ofPlatform().daemon().unstarted(() -> run(operation));
+    synchronized (StateHash.field(manager.session, "freeSlots")) { // it can not give its slot back
+      driver.start();
+      long began = System.nanoTime();
+      while (!manager.session.isIdle()) {
+        assertThat(System.nanoTime() - began).isLessThan(20 * BOUND_NS);
+        Thread.onSpinWait();
+      }
+      assertThat(budget.operations()).isZero();
+    }
+    driver.join();
+    assertThat(operation.isSettled()).isTrue();
   }
 
   @Test

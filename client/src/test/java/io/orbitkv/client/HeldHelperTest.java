@@ -24,7 +24,6 @@ import java.util.function.BooleanSupplier;
 import java.util.function.Function;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -41,7 +40,13 @@ import org.junit.jupiter.params.provider.ValueSource;
 class HeldHelperTest {
   private static final Duration BOUND = Duration.ofSeconds(20);
 
-  /** Bound of the client's calls, and of waits that are expected to reach it. */
+  /** Bound of the client's calls. */
+  private static final Duration CALL_BOUND = Duration.ofSeconds(5);
+
+  /** As {@link #CALL_BOUND}, where a close is to reach it: three times, one after the other. */
+  private static final Duration CLOSE_BOUND = Duration.ofSeconds(2);
+
+  /** Waits that are expected to reach their bound. */
   private static final Duration SHORT = Duration.ofMillis(500);
 
   private static final int HASH_BYTES = 16;
@@ -76,8 +81,7 @@ class HeldHelperTest {
     this.restores = kind == GrantTable.RESTORE;
   }
 
-  @BeforeEach
-  void connect() {
+  private void connect(Duration callBound) {
     assumeThat(Affinity.allowedCpus()).as("processors").hasSizeGreaterThan(1);
     chargedBefore = SaveBudget.PROCESS.operations();
     manager = new ScriptedManager(directory.resolve("socket"));
@@ -87,7 +91,7 @@ class HeldHelperTest {
             directory.resolve("socket"),
             "instance",
             "test",
-            SHORT,
+            callBound,
             ClientConfig.DEFAULT_SPIN_NS,
             2,
             false);
@@ -151,8 +155,13 @@ class HeldHelperTest {
     }
   }
 
-  /** Begins an operation; its driver is held behind its call for help, its helper in a share. */
   private Call begin() {
+    return begin(CALL_BOUND);
+  }
+
+  /** Begins an operation; its driver is held behind its call for help, its helper in a share. */
+  private Call begin(Duration callBound) {
+    connect(callBound);
     Call call = restores ? restore() : publish();
     grants.move(call.operationId, GrantState.PREPARING);
     for (int i = 0; i < BLOCKS; i++) {
@@ -212,7 +221,7 @@ class HeldHelperTest {
     assertPagesTaken(call);
   }
 
-  /** For as long as a bound of a call; the caller only looks. */
+  /** For as long as {@link #SHORT}; the caller only looks. */
   private void assertPagesStayTaken(Call call) {
     long began = System.nanoTime();
     while (System.nanoTime() - began < SHORT.toNanos()) {
@@ -275,7 +284,7 @@ class HeldHelperTest {
 
   @Test
   void shouldKeepPagesAndMappingsWhenTheClientIsClosed() {
-    Call call = begin();
+    Call call = begin(CLOSE_BOUND);
     driverMayGoOn.countDown();
     assertTimesOut(call);
     client.close();

@@ -27,7 +27,7 @@ import org.junit.jupiter.api.io.TempDir;
 @Timeout(60)
 class OrbitKvClientTest {
   private static final Duration BOUND = Duration.ofSeconds(20);
-  private static final Duration SHORT = Duration.ofMillis(200);
+  private static final Duration SHORT = Duration.ofSeconds(2);
 
   private final MemorySegment memory = Arena.ofAuto().allocate(1 << 16, 64);
   private final RegistrationSpec spec =

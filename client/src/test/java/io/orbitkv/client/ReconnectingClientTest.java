@@ -35,6 +35,10 @@ import org.junit.jupiter.api.io.TempDir;
 @Timeout(60)
 class ReconnectingClientTest {
   private static final Duration BOUND = Duration.ofSeconds(20);
+
+  /** Bound of calls that are expected to reach it. */
+  private static final Duration SHORT = Duration.ofSeconds(2);
+
   private static final Logger LOG = Logger.getLogger(ManagerKeeper.class.getName());
 
   private final MemorySegment memory = Arena.ofAuto().allocate(1 << 16, 64);
@@ -261,10 +265,10 @@ class ReconnectingClientTest {
   void shouldRegisterLaterWithAManagerThatIsNotReady() {
     startManager();
     answer(ClientFrame.BodyCase.REGISTER, _ -> failure(Status.NOT_READY, "pool is being prepared"));
-    connect(Duration.ofMillis(200));
+    connect(SHORT);
     ReconnectingRegistration registration = client.register(spec());
     assertThat(registration.isRegistered()).isFalse();
-    assertThat(client.state().connected()).isTrue();
+    await("connected", ConnectionState::connected);
     manager.script = ScriptedManager::usual;
     await(registration);
     assertThat(warnings).hasSizeLessThanOrEqualTo(1);
@@ -350,8 +354,8 @@ class ReconnectingClientTest {
   void shouldCloseWithinItsBoundWhileAManagerIsSilent() throws InterruptedException {
     startManager();
     CountDownLatch over = new CountDownLatch(1);
-    connect(Duration.ofMillis(300));
-    client.register(spec());
+    connect(SHORT);
+    await(client.register(spec()));
     manager.script =
         frame -> {
           try {
@@ -362,7 +366,7 @@ class ReconnectingClientTest {
           return ScriptedManager.usual(frame);
         };
     client.close();
-    assertThat(client.state().connected()).isFalse();
+    await("closed", state -> !state.connected());
     assertThatThrownBy(() -> client.lookup(LookupRequestSpec.prefix(new byte[32], hashes)))
         .hasMessageContaining("client is closed");
     over.countDown();

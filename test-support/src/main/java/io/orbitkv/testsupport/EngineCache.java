@@ -19,6 +19,7 @@ import io.orbitkv.client.RestoreItem;
 import io.orbitkv.client.SaveHandle;
 import java.time.Duration;
 import java.util.List;
+import java.util.Optional;
 import java.util.function.BooleanSupplier;
 import java.util.function.Function;
 
@@ -132,7 +133,14 @@ interface EngineCache extends AutoCloseable {
     @Override
     public Publish publish(PublishItem item) {
       SaveHandle handle = registration.save(List.of(item), Fence.done());
-      return new Publish(bound -> handle.waitSave(bound).orElse(null), handle::pagesFree);
+      return new Publish(bound -> await(handle, bound), handle::pagesFree);
+    }
+
+    /** As {@link SaveHandle#waitSave}; what has ended is charged no longer. */
+    private static PublishResult await(SaveHandle handle, Duration bound) {
+      Optional<PublishResult> result = handle.waitSave(bound);
+      result.ifPresent(_ -> handle.close());
+      return result.orElse(null);
     }
 
     @Override

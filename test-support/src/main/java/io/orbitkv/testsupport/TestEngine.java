@@ -20,6 +20,9 @@ public final class TestEngine implements AutoCloseable {
   private static final long BOUND_SECONDS = 60;
   private static final Duration CALL_BOUND = Duration.ofSeconds(5);
 
+  /** No test waits for it: an engine that connects again sees the end of its Manager at once. */
+  private static final Duration RECONNECTING_CALL_BOUND = Duration.ofSeconds(30);
+
   private final Process process;
   private final PrintWriter in;
   private final BlockingQueue<String> lines = new LinkedBlockingQueue<>();
@@ -45,7 +48,8 @@ public final class TestEngine implements AutoCloseable {
 
   /** Starts an engine that goes on without a Manager, and waits until it takes commands. */
   public static TestEngine startReconnecting(Path socket, String instance) throws IOException {
-    return start(socket, instance, true, EngineMain.BLOCK_BYTES, EngineMain.PAGES, CALL_BOUND);
+    return start(
+        socket, instance, true, EngineMain.BLOCK_BYTES, EngineMain.PAGES, RECONNECTING_CALL_BOUND);
   }
 
   /** Starts an engine with 70,000 pages of 512 bytes, and waits until it has registered. */
