@@ -20,7 +20,7 @@ import tools.jackson.databind.JsonNode;
 class ProcessDeathTest {
   private static final int BLOCKS = 64;
 
-  private static final Duration CALL = Duration.ofSeconds(2);
+  private static final Duration CALL = Duration.ofSeconds(5);
 
   /** Most time for a call: its own bound, and what a busy machine adds. */
   private static final Duration MOST = CALL.multipliedBy(6);
