@@ -21,7 +21,7 @@ class ConcurrencyStressTest {
   private static final Pattern FAULT_SEEN =
       Pattern.compile("^ *[^ ].*? +[1-9][0-9,]* +[<0-9.]+% +Interesting ", Pattern.MULTILINE);
   private static final int BOUND_MINUTES = 4;
-  private static final int TRIES = 4;
+  private static final long TRY_NS = TimeUnit.MINUTES.toNanos(2);
 
   @TempDir private Path folder;
 
@@ -44,10 +44,11 @@ class ConcurrencyStressTest {
 
   /** A fault that needs both actors on a processor at once may hide on a busy machine. */
   private String runUntilFaultSeen(String test) throws IOException, InterruptedException {
-    String output = "";
-    for (int i = 0; i < TRIES && !FAULT_SEEN.matcher(output).find(); i++) {
+    long deadline = System.nanoTime() + TRY_NS;
+    String output;
+    do {
       output = run(test);
-    }
+    } while (!FAULT_SEEN.matcher(output).find() && System.nanoTime() < deadline);
     return output;
   }
 

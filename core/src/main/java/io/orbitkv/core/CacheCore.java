@@ -533,8 +533,9 @@ public final class CacheCore {
   // ---- time and stop ----
 
   /**
-   * Lets time pass: leases that have become too old end, old queries are forgotten, and grants that
-   * no engine takes up are revoked where others wait for their room.
+   * Lets time pass: leases that have become too old end, old queries are forgotten, grants that no
+   * engine takes up are revoked where others wait for their room, and a file in which a request is
+   * too old is by-passed. What the files had done by then must have been told before.
    */
   public void tick(long nowNs) {
     store.setNow(nowNs);

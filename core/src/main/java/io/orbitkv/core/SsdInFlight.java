@@ -1,8 +1,9 @@
 package io.orbitkv.core;
 
 /**
- * Reads and writes in progress in each file. A file in which one is older than the bound is
- * stalled: it is by-passed until everything that old has returned.
+ * Reads and writes in progress in each file. A file in which a look at the ages finds one older
+ * than the bound is stalled: it is by-passed until everything that old has returned. The end of a
+ * request ends a stall and begins none: what has returned beside it is told one after the other.
  */
 final class SsdInFlight {
   /** Room beside reads and writes of blocks: tables, and segments that are being opened. */
@@ -53,7 +54,7 @@ final class SsdInFlight {
         count[path]--;
         request[path][i] = request[path][count[path]];
         sinceNs[path][i] = sinceNs[path][count[path]];
-        check(path, nowNs);
+        stalled[path] = stalled[path] && isOverdue(path, nowNs);
         return;
       }
     }
@@ -62,14 +63,20 @@ final class SsdInFlight {
 
   /** Looks at the ages; true when the file has just become stalled. */
   boolean check(int path, long nowNs) {
-    boolean old = false;
-    for (int i = 0; i < count[path]; i++) {
-      old |= nowNs - sinceNs[path][i] >= stallNs;
-    }
+    boolean old = isOverdue(path, nowNs);
     boolean became = old && !stalled[path];
     stalled[path] = old;
     stalls += became ? 1 : 0;
     return became;
+  }
+
+  private boolean isOverdue(int path, long nowNs) {
+    for (int i = 0; i < count[path]; i++) {
+      if (nowNs - sinceNs[path][i] >= stallNs) {
+        return true;
+      }
+    }
+    return false;
   }
 
   boolean isStalled(int path) {

@@ -304,6 +304,54 @@ class SsdTierTest {
     assertThat(restore(engine, keys(0, 16), 2)).isEqualTo(16);
   }
 
+  /**
+   * Has 32 blocks looked up that are on SSD alone, half of which wait for the depth of the files.
+   */
+  private EngineModel loadMoreThanTheDepth() {
+    start(8, 64);
+    EngineModel engine = engine(1);
+    publish(engine, keys(0, 32));
+    settle();
+    pushOut(engine, 1000, 128);
+    engine.lookup(keys(0, 32), LookupRequest.PREFIX, 1, 0, nowNs);
+    assertThat(disk.pending).hasSize(16).allMatch(each -> each.isRead);
+    assertThat(ssd().loads()).isEqualTo(32);
+    return engine;
+  }
+
+  /** As when the control thread stood still, and tells one after the other what was done then. */
+  @Test
+  void shouldNotTakeAFileForStalledThatHasAnsweredAll() {
+    EngineModel engine = loadMoreThanTheDepth();
+    nowNs += 3 * SECOND;
+    for (SimulatedSsd.Pending each : List.copyOf(disk.pending)) {
+      disk.complete(each, SsdPort.OK, nowNs);
+    }
+    core.tick(nowNs);
+
+    assertThat(ssd().stallsTotal()).isZero();
+    assertThat(ssd().bypassedTotal()).isZero();
+    assertThat(restore(engine, keys(0, 32), 1)).isEqualTo(32);
+  }
+
+  @Test
+  void shouldGiveUpWhatWaitsForAStalledFileThatAnswersOthersMeanwhile() {
+    loadMoreThanTheDepth();
+    nowNs += 3 * SECOND;
+    for (int path = 0; path < 2; path++) {
+      int file = path;
+      disk.complete(
+          disk.pending.stream().filter(each -> each.segment % 2 == file).findFirst().orElseThrow(),
+          SsdPort.OK,
+          nowNs);
+    }
+    core.tick(nowNs);
+
+    assertThat(ssd().stallsTotal()).isEqualTo(2);
+    assertThat(ssd().bypassedTotal()).isEqualTo(16);
+    assertThat(ssd().loads()).as("being read").isEqualTo(disk.pending.size());
+  }
+
   /** Has a chain of 16 blocks looked up, each read of which takes a while. */
   private int load(EngineModel engine, long from, long readNs) {
     for (int i = 0; i < 40; i++) {

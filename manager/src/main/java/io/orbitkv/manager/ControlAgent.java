@@ -361,7 +361,12 @@ final class ControlAgent implements CoreOutput, AutoCloseable {
     return false;
   }
 
-  private int doWork(long now) {
+  /**
+   * One round.
+   *
+   * @param now time at which it begins
+   */
+  int doWork(long now) {
     replyBlocked = false;
     int work = inbox.isEmpty() ? 0 : takeInbox();
     boolean recheck = now - lastRecheckNs >= RECHECK_NS;
@@ -371,12 +376,15 @@ final class ControlAgent implements CoreOutput, AutoCloseable {
     if (recheck) {
       lastRecheckNs = now;
     }
+    if (ssd != null) {
+      work += ssd.poll(ssdCompletion); // before the tick: what is done by now is not overdue
+    }
     if (now - lastTickNs >= TICK_NS) {
       lastTickNs = now;
       core.tick(now);
     }
     if (ssd != null) {
-      work += serveSsd(now);
+      work += stepSsd(now);
     }
     flush();
     if (quiescence != null && core.isQuiescent()) {
@@ -386,8 +394,8 @@ final class ControlAgent implements CoreOutput, AutoCloseable {
     return work;
   }
 
-  private int serveSsd(long now) {
-    int work = ssd.poll(ssdCompletion) + core.ssdStep(now);
+  private int stepSsd(long now) {
+    int work = core.ssdStep(now);
     if (flushed != null && core.isSsdFlushed()) {
       flushed.complete(null);
       flushed = null;

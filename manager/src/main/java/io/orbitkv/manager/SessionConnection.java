@@ -57,7 +57,9 @@ final class SessionConnection implements Runnable {
   private static final Logger LOG = LoggerFactory.getLogger(SessionConnection.class);
   private static final SecureRandom RANDOM = new SecureRandom();
 
-  private static final int FIRST_FRAME_MS = 5_000;
+  /** Bound for the first frame of a connection. */
+  static final int FIRST_FRAME_MS = 5_000;
+
   private static final int CONFIRM_MS = 30_000;
   private static final int ADMIN_IDLE_MS = 60_000;
   private static final int LOOK_MS = 1_000;

@@ -17,6 +17,7 @@ import io.orbitkv.channel.proto.Welcome;
 import io.orbitkv.linux.Fd;
 import io.orbitkv.linux.Received;
 import io.orbitkv.linux.UnixConnection;
+import java.io.ByteArrayOutputStream;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
@@ -40,12 +41,22 @@ final class RawClient implements AutoCloseable {
     connection.send(MemorySegment.ofArray(bytes), 0, bytes.length, WAIT_MS);
   }
 
+  /** Frames of this client, one behind the other. */
+  byte[] bytes(ClientFrame... frames) {
+    ByteArrayOutputStream all = new ByteArrayOutputStream();
+    for (ClientFrame frame : frames) {
+      byte[] body = frame.toByteArray();
+      byte[] header = new byte[FrameHeader.BYTES];
+      new FrameHeader(Protocol.LIFECYCLE_VERSION, epochLow, body.length)
+          .writeTo(MemorySegment.ofArray(header));
+      all.writeBytes(header);
+      all.writeBytes(body);
+    }
+    return all.toByteArray();
+  }
+
   void send(ClientFrame frame) {
-    byte[] body = frame.toByteArray();
-    byte[] bytes = new byte[FrameHeader.BYTES + body.length];
-    new FrameHeader(Protocol.LIFECYCLE_VERSION, epochLow, body.length)
-        .writeTo(MemorySegment.ofArray(bytes));
-    System.arraycopy(body, 0, bytes, FrameHeader.BYTES, body.length);
+    byte[] bytes = bytes(frame);
     connection.sendWithCredentials(
         MemorySegment.ofArray(bytes), 0, bytes.length, new int[0], WAIT_MS);
   }

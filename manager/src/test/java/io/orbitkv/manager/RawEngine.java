@@ -26,7 +26,7 @@ import java.util.function.BooleanSupplier;
 /** A registered engine that writes its commands and moves its records by hand. */
 final class RawEngine implements AutoCloseable {
   private static final long BOUND_NS = 20_000_000_000L;
-  private static final int HASH_BYTES = 16;
+  static final int HASH_BYTES = 16;
 
   final RawClient client;
   final MemorySegment channel;
@@ -127,6 +127,11 @@ final class RawEngine implements AutoCloseable {
 
   /** Data of a publish of one block whose hash is made of {@code key}, from page 0. */
   byte[] publishData(long key) {
+    return publishData(registrationId, generation, key);
+  }
+
+  /** As the other, for a registration. */
+  static byte[] publishData(int registrationId, int generation, long key) {
     int bytes = (int) (PublishRequest.headerBytes() + PublishRequest.sectionBytes(1, HASH_BYTES));
     byte[] data = new byte[bytes];
     MemorySegment into = MemorySegment.ofArray(data);

@@ -3,10 +3,8 @@ package io.orbitkv.manager;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.orbitkv.channel.ChannelDescriptor;
-import io.orbitkv.channel.FrameHeader;
 import io.orbitkv.channel.GrantState;
 import io.orbitkv.channel.Opcode;
-import io.orbitkv.channel.Protocol;
 import io.orbitkv.channel.Status;
 import io.orbitkv.channel.proto.AdminRequest;
 import io.orbitkv.channel.proto.ClientFrame;
@@ -15,7 +13,6 @@ import io.orbitkv.channel.proto.ShutdownRequest;
 import io.orbitkv.channel.proto.StatusRequest;
 import io.orbitkv.channel.proto.Unregister;
 import io.orbitkv.linux.LinuxException;
-import java.lang.foreign.MemorySegment;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.file.Path;
@@ -74,17 +71,15 @@ class ShutdownOrderTest {
         .build();
   }
 
+  private static ClientFrame shutdownFrame() {
+    return ClientFrame.newBuilder()
+        .setAdmin(AdminRequest.newBuilder().setShutdown(ShutdownRequest.getDefaultInstance()))
+        .build();
+  }
+
   /** The beginning of a frame that would stop the Manager. */
-  private static byte[] partOfAFrame(long epochLow) {
-    byte[] body =
-        ClientFrame.newBuilder()
-            .setAdmin(AdminRequest.newBuilder().setShutdown(ShutdownRequest.getDefaultInstance()))
-            .build()
-            .toByteArray();
-    byte[] bytes = new byte[FrameHeader.BYTES + body.length];
-    new FrameHeader(Protocol.LIFECYCLE_VERSION, epochLow, body.length)
-        .writeTo(MemorySegment.ofArray(bytes));
-    System.arraycopy(body, 0, bytes, FrameHeader.BYTES, body.length);
+  private static byte[] partOfAFrame(RawClient client) {
+    byte[] bytes = client.bytes(shutdownFrame());
     return Arrays.copyOf(bytes, bytes.length - 1);
   }
 
@@ -94,17 +89,27 @@ class ShutdownOrderTest {
       for (int i = 0; i < FRAMES; i++) {
         engine.client.send(statusFrame()); // the answers wait in the socket, then in the Manager
       }
-      engine.client.sendBytes(partOfAFrame(engine.client.epochLow));
+      engine.client.sendBytes(partOfAFrame(engine.client));
+      CompletableFuture<Void> read = readFromTheEndOn(engine);
       CompletableFuture<Boolean> stopped = stop(Duration.ofSeconds(10));
-      RawEngine.eventually("the end of the session", engine::isClosed);
-      for (int i = 0; i < FRAMES; i++) {
-        ManagerFrame answer = engine.client.receive();
-        assertThat(answer).as("answer %d", i).isNotNull();
-        assertThat(answer.getAdmin().getJson()).as("answer %d", i).contains("\"sessions\"");
-      }
-      assertNothingMore(engine);
+      read.get(60, TimeUnit.SECONDS);
       assertThat(result(stopped)).isTrue();
     }
+  }
+
+  /** Reads on a thread of its own as soon as the session has ended: each answer has its bound. */
+  private static CompletableFuture<Void> readFromTheEndOn(RawEngine engine) {
+    return CompletableFuture.runAsync(
+        () -> {
+          RawEngine.eventually("the end of the session", engine::isClosed);
+          for (int i = 0; i < FRAMES; i++) {
+            ManagerFrame answer = engine.client.receive();
+            assertThat(answer).as("answer %d", i).isNotNull();
+            assertThat(answer.getAdmin().getJson()).as("answer %d", i).contains("\"sessions\"");
+          }
+          assertNothingMore(engine);
+        },
+        task -> Thread.ofPlatform().daemon().name("test-reader").start(task));
   }
 
   /** What was not whole may be named in a failure, and is never done. */
@@ -196,11 +201,7 @@ class ShutdownOrderTest {
   void shouldAnswerTheShutdownThatStopsIt() throws Exception {
     try (RawClient admin = new RawClient(socket)) {
       admin.adminHandshake();
-      admin.send(
-          ClientFrame.newBuilder()
-              .setAdmin(AdminRequest.newBuilder().setShutdown(ShutdownRequest.getDefaultInstance()))
-              .build());
-      admin.send(statusFrame());
+      admin.sendBytes(admin.bytes(shutdownFrame(), statusFrame())); // both are there when it stops
       assertThat(admin.receive().getAdmin().getJson()).contains("stopping");
       assertThat(JsonMapper.shared().readTree(admin.receive().getAdmin().getJson()).has("state"))
           .isTrue();

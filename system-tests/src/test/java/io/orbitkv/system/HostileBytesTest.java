@@ -72,6 +72,7 @@ class HostileBytesTest {
     try (TestManager _ = manager;
         TestEngine engine = neighbour) {
       assertHealthy();
+      Waits.awaitHit(engine);
       engine.ask("enough");
       assertThat(engine.ask("result"))
           .as("seed=%d", seed)

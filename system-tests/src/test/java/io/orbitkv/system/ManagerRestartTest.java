@@ -5,10 +5,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.orbitkv.testsupport.ProcFs;
 import io.orbitkv.testsupport.TestEngine;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -22,8 +21,13 @@ class ManagerRestartTest {
 
   /** Memory of Managers that a process has mapped, and its open files. */
   private record Held(int maps, long files) {
-    static Held of(long pid) throws IOException {
-      return new Held(ProcFs.maps(pid, "memfd:orbitkv").size(), ProcFs.openFiles(pid));
+    static Held of(TestEngine engine) {
+      try {
+        int maps = ProcFs.maps(engine.pid(), "memfd:orbitkv").size();
+        return new Held(maps, ProcFs.openFiles(engine.pid()));
+      } catch (IOException e) {
+        throw new UncheckedIOException(e);
+      }
     }
   }
 
@@ -36,8 +40,8 @@ class ManagerRestartTest {
   }
 
   /** The same memory and files as before, once the thread that registered has settled. */
-  private static void assertHolds(TestEngine engine, Held before) throws IOException {
-    assertThat(Held.of(engine.pid())).isEqualTo(before);
+  private static void awaitHolds(TestEngine engine, Held before) {
+    assertThat(Waits.until(() -> Held.of(engine), before::equals)).isEqualTo(before);
   }
 
   @Test
@@ -45,7 +49,7 @@ class ManagerRestartTest {
     try (TestManager manager = TestManager.start();
         TestEngine engine = TestEngine.startReconnecting(manager.socket(), "engine")) {
       assertServes(manager, engine);
-      Held before = Held.of(engine.pid());
+      Held before = Held.of(engine);
       for (int round = 1; round <= 3; round++) {
         assertThat(engine.ask("lookup 0 1"))
             .isEqualTo("found=1"); // its lease ends with its Manager
@@ -61,7 +65,7 @@ class ManagerRestartTest {
         manager.startAgain();
         engine.awaitState(BACK + round + " generation=1");
         assertServes(manager, engine);
-        assertHolds(engine, before);
+        awaitHolds(engine, before);
       }
       engine.stop();
       manager.awaitBaseline(0);
@@ -90,7 +94,7 @@ class ManagerRestartTest {
               .isEqualTo("started");
         }
         for (int round = 0; round < restarts; round++) {
-          engines.forEach(ManagerRestartTest::awaitHit);
+          engines.forEach(Waits::awaitHit);
           if (round % 2 == 0) {
             manager.terminate();
           } else {
@@ -100,27 +104,17 @@ class ManagerRestartTest {
           manager.startAgain();
         }
         for (TestEngine engine : engines) {
-          awaitHit(engine);
+          Waits.awaitHit(engine);
           assertThat(engine.ask("state")).startsWith(BACK + restarts + " ");
           engine.ask("enough");
           assertThat(engine.ask("result")).endsWith(" wrong=0 unexpected=[]");
           engine.stop();
         }
         manager.awaitBaseline(0);
-        assertThat(ProcFs.maps(manager.pid(), "memfd:orbitkv")).hasSize(1);
+        manager.awaitMaps(1);
       } finally {
         engines.forEach(TestEngine::close);
       }
-    }
-  }
-
-  /** Waits until the engine has restored once more, whole and right. */
-  private static void awaitHit(TestEngine engine) {
-    String before = engine.ask("hits");
-    long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
-    while (engine.ask("hits").equals(before)) {
-      assertThat(System.nanoTime()).as("bound for a hit").isLessThan(deadline);
-      LockSupport.parkNanos(5_000_000);
     }
   }
 
@@ -176,7 +170,7 @@ class ManagerRestartTest {
     try (TestManager manager = TestManager.start();
         TestEngine engine = TestEngine.startReconnecting(manager.socket(), "engine")) {
       assertServes(manager, engine);
-      Held before = Held.of(engine.pid());
+      Held before = Held.of(engine);
       if (point.startsWith("restore")) {
         engine.ask("lookup 0 " + BLOCKS);
         engine.holdAt(point, "restore");
@@ -194,7 +188,7 @@ class ManagerRestartTest {
       engine.awaitState(BACK + "1 generation=1");
       assertThat(engine.ask("lookup 1000 " + BLOCKS)).isEqualTo("found=0");
       assertServes(manager, engine);
-      assertHolds(engine, before);
+      awaitHolds(engine, before);
     }
   }
 

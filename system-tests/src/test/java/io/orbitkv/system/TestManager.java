@@ -1,9 +1,13 @@
 package io.orbitkv.system;
 
+import static org.assertj.core.api.Assertions.assertThat;
+
 import io.orbitkv.bench.ManagerProcess;
 import io.orbitkv.client.AdminClient;
 import io.orbitkv.client.OrbitKvException;
+import io.orbitkv.testsupport.ProcFs;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -19,6 +23,10 @@ final class TestManager implements AutoCloseable {
   static final long POOL_BYTES = 64L << 20;
 
   private static final Duration BOUND = Duration.ofSeconds(30);
+
+  /** Most time for the end of a Manager that writes what it holds to a slow disk. */
+  private static final Duration STOP_BOUND = Duration.ofMinutes(3);
+
   private static final JsonMapper JSON = new JsonMapper();
 
   private ManagerProcess process;
@@ -66,18 +74,42 @@ final class TestManager implements AutoCloseable {
     return JSON.readTree(AdminClient.status(socket(), BOUND));
   }
 
-  /** Waits until the status fulfils a condition, within a bound; returns it. */
+  /**
+   * Waits until the status fulfils a condition, within a bound; returns it. One that is refused
+   * fulfils none: there may be too many connections, those included that have just been closed.
+   */
   JsonNode await(String what, Predicate<JsonNode> condition) {
     long deadline = System.nanoTime() + BOUND.toNanos();
-    JsonNode status = status();
-    while (!condition.test(status)) {
-      if (System.nanoTime() > deadline) {
-        throw new AssertionError("waited " + BOUND + " for " + what + ", status=" + status);
+    String last;
+    do {
+      try {
+        JsonNode status = status();
+        if (condition.test(status)) {
+          return status;
+        }
+        last = "status=" + status;
+      } catch (OrbitKvException e) {
+        last = "no status: " + e.getMessage();
       }
       LockSupport.parkNanos(5_000_000);
-      status = status();
+    } while (System.nanoTime() <= deadline);
+    throw new AssertionError("waited " + BOUND + " for " + what + ", " + last);
+  }
+
+  /**
+   * Waits until the Manager has mapped so many memfds, one of its pool and two of each session:
+   * those of a session are unmapped after its other accounts are settled.
+   */
+  void awaitMaps(int count) {
+    assertThat(Waits.until(this::maps, maps -> maps.size() == count)).hasSize(count);
+  }
+
+  private List<String> maps() {
+    try {
+      return ProcFs.maps(pid(), "memfd:orbitkv");
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
     }
-    return status;
   }
 
   /** Waits until nothing is held for an engine and the pool holds resident blocks only. */
@@ -103,7 +135,7 @@ final class TestManager implements AutoCloseable {
   void terminate() {
     ProcessHandle handle = ProcessHandle.of(pid()).orElseThrow();
     handle.destroy();
-    handle.onExit().orTimeout(BOUND.toSeconds(), TimeUnit.SECONDS).join();
+    handle.onExit().orTimeout(STOP_BOUND.toSeconds(), TimeUnit.SECONDS).join();
   }
 
   /** Ends the Manager as kill -9 does, and waits for its end. */
