@@ -89,9 +89,9 @@ public final class VllmEngine implements AutoCloseable {
    *
    * @param connector null for none
    * @param blockTokens tokens of a block
-   * @param stepTokens tokens that a step computes at most, so that an answer to a prompt whose begin
-   *     was restored, up to a multiple of it, is exactly the one to a prompt that was computed whole;
-   *     0 for what the engine does by itself
+   * @param stepTokens tokens that a step computes at most, so that an answer to a prompt whose
+   *     begin was restored, up to a multiple of it, is exactly the one to a prompt that was
+   *     computed whole; 0 for what the engine does by itself
    * @param running takes what ends the child at once, as soon as it runs; idempotent
    * @throws IOException when it ends early, with its last words
    */

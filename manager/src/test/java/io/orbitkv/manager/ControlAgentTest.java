@@ -92,7 +92,7 @@ class ControlAgentTest {
   private CacheCore.RegistrationId register() {
     ask(CacheCore::reserveSlot);
     var session = new ControlledSession(memory, "engine", () -> {}, () -> {});
-    CompletableFuture<Void> opened = agent.open(session, "engine", identity.pid(), true);
+    CompletableFuture<Void> opened = agent.open(session, "engine", "client", identity.pid(), true);
     agent.doWork(beganNs);
     opened.join();
     RegistrationRequest request =
