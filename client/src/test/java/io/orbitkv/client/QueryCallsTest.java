@@ -52,7 +52,6 @@ class QueryCallsTest {
   }
 
   /** Answers on a thread of its own, as the Manager would. */
-  @SuppressWarnings("ThreadPriorityCheck") // both may share one processor
   private void serve() {
     server =
         Thread.ofPlatform()
@@ -60,7 +59,7 @@ class QueryCallsTest {
             .start(() -> {
               while (!stop) {
                 if (!answer()) {
-                  Thread.yield();
+                  Thread.onSpinWait();
                 }
               }
             });
@@ -189,9 +188,9 @@ class QueryCallsTest {
     BlockHashes hashes = BlockHashes.of(new byte[16 * 8], 16);
     ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
     long startNs = System.nanoTime();
-    int rounds = 2000;
+    int rounds = 200;
     long allocated;
-    do { // when it is compiled depends on the load of the machine
+    do { // the first rounds load classes and compile; how many depends on the load of the machine
       long before = threads.getCurrentThreadAllocatedBytes();
       for (int i = 0; i < rounds; i++) {
         ping(BOUND_NS);
