@@ -78,7 +78,7 @@ class WorkerReport(KVConnectorWorkerMetadata):  # type: ignore[misc]
     Attributes:
         epochs: Manager epoch under which each rank's memory is registered; 0 for none.
         finished_saves: Ranks that are done with each save that no step waited for, by ticket.
-        unsaved: First block of each request that a save was planned for and not tried.
+        unsaved: First block of each request that a save was planned for and not tried, or not answered.
     """
 
     epochs: dict[int, int] = dataclasses.field(default_factory=dict)

@@ -31,6 +31,8 @@ class Pause:
 
     def begin(self) -> None:
         """A call waited in vain."""
+        if not self.is_over:  # so did others that were made before
+            return
         self._length = min(LONGEST_PAUSE_S, max(FIRST_PAUSE_S, 2 * self._length))
         self._end = self._now() + self._length
 

@@ -85,6 +85,7 @@ class _Tracked:
         found: Blocks that the Manager has, from the first one on.
         leases: One for each rank, while they are neither used nor released.
         asked_at: Time of the answer, seconds.
+        gave_up: Whether blocks were on their way for so long that the request is to compute them.
         loading_since: Time of the first answer that blocks are on their way; None when they are not.
         local: Blocks that the engine has, as of the last look.
         is_async: Whether the offered load goes beside other steps.
@@ -101,6 +102,7 @@ class _Tracked:
     found: int = 0
     leases: tuple[Lease, ...] = ()
     asked_at: float = 0.0
+    gave_up: bool = False
     loading_since: float | None = None
     local: int = 0
     is_async: bool = False
@@ -247,7 +249,7 @@ class SchedulerSide:
         now = self._now()
         is_current = tracked.asked == usable and tracked.epoch == epoch and tracked.loading_since is None
         renewed_after = LEASE_RENEWED_AFTER_S if tracked.leases else MISS_RENEWED_AFTER_S
-        if is_current and now - tracked.asked_at < renewed_after:
+        if is_current and (tracked.gave_up or now - tracked.asked_at < renewed_after):
             return True
         hashes = self._hashes(tracked.request, 0, usable)
         if hashes is None or epoch == 0 or not self._pause.is_over:
@@ -281,6 +283,7 @@ class SchedulerSide:
                 tracked.loading_since = now if tracked.loading_since is None else tracked.loading_since
                 if now - tracked.loading_since < LOADING_BOUND_S:
                     return False
+                tracked.gave_up = True
             self._cancel_loading(tracked)
         tracked.loading_since = None
         if isinstance(result, QueryReady):
@@ -315,7 +318,7 @@ class SchedulerSide:
                 self._loading[request.request_id] = tracked.load
         else:
             self._release(tracked)
-        tracked.asked = -1  # when it is asked about again, it has lost these blocks
+        tracked.asked, tracked.gave_up = -1, False  # when it is asked about again, it has lost these blocks
         if request.request_id not in self._loading or blocks > 0:
             tracked.saved = tracked.found
 
@@ -457,7 +460,7 @@ class SchedulerSide:
 
     def _forget_answer(self, tracked: _Tracked) -> None:
         self._release(tracked)
-        tracked.asked, tracked.found = -1, 0
+        tracked.asked, tracked.found, tracked.gave_up = -1, 0, False
 
     def _release(self, tracked: _Tracked) -> None:
         leases, tracked.leases = tracked.leases, ()

@@ -34,6 +34,8 @@ from orbitkv.vllm.pause import Pause
 IDLE_WAIT_S = 0.005  # of a step without tokens, for what is in progress: instead of the engine spinning
 SHUTDOWN_WAIT_S = 2.0  # the engine kills its processes after 5 s
 STUCK_WARNING_S = 5.0
+CLAIM_SLACK_S = 0.25  # after the bound of a call the client itself says that the Manager has not taken a save up
+UNCLAIMED = "not claimed within"  # how it says so
 
 Register = Callable[[StateDescriptor], Registration]
 _Status = TypeVar("_Status", RestoreStatus, SaveStatus)
@@ -60,7 +62,7 @@ class Counters:
         held_blocks: Blocks that another save had stored.
         refused_blocks: Blocks refused, for example since the pool is full of blocks in use.
         failed_saves: Saves that were refused, or with blocks that were.
-        unsaved_steps: Steps whose saves were not tried.
+        unsaved_steps: How often saves were not tried, or not answered.
     """
 
     restored_blocks: int = 0
@@ -114,7 +116,7 @@ class WorkerSide:
         self._arrived: set[str] = set()
         self._invalid: set[int] = set()
         self._had_failure = False
-        self._saves: dict[int, SaveHandle] = {}
+        self._saves: dict[int, tuple[Save, SaveHandle]] = {}
         self._report = WorkerReport()
         self._epoch = self._registered_epoch()
         self._is_silent = False
@@ -268,15 +270,9 @@ class WorkerSide:
                 if later is None:
                     self._note_finished(save.ticket)
                 else:
-                    self._saves[save.ticket] = later
+                    self._saves[save.ticket] = (save, later)
         if handle is not None:
-            status = _wait_save(handle, self._options.timeout)
-            self._count(status)
-            if status.done and status.status != "CANCELLED":
-                self._pause.end()
-            else:  # the Manager did not answer in time
-                self._pause.begin()
-                self._leave_unsaved(waited)
+            self._settle(waited, _wait_save(handle, self._options.timeout + CLAIM_SLACK_S))
 
     def _submit(self, saves: Sequence[Save]) -> SaveHandle | None:
         """Begins to store blocks; None when that was refused, and the blocks are noted as unsaved."""
@@ -288,8 +284,10 @@ class WorkerSide:
             handle = self._registration.save(items, fence=Fence.DONE)
         except SaveNotSubmittedError as error:
             self.counters.failed_saves += 1
-            self._say_once(f"blocks are not stored for now: {error}")
-            if error.status != "RESTORE_ONLY":  # else no later try of this session would end otherwise
+            if error.status == "RESTORE_ONLY":  # no later try of this session would end otherwise
+                self._say_once(f"blocks are not stored: {error}")
+            else:
+                self._say_once(f"blocks are not stored for now: {error}")
                 self._leave_unsaved(saves)
             return None
         except OrbitKVError as error:
@@ -299,13 +297,24 @@ class WorkerSide:
         self._is_silent = False
         return handle
 
+    def _settle(self, saves: Sequence[Save], status: SaveStatus) -> None:
+        """Takes note of how a save ended; where the Manager did not answer, its blocks are noted as unsaved."""
+        self._count(status)
+        if not status.done or (status.status == "CANCELLED" and status.message.startswith(UNCLAIMED)):
+            self._pause.begin()
+            self._leave_unsaved(saves)
+        else:
+            self._pause.end()
+
     def _count(self, status: SaveStatus) -> None:
         self.counters.stored_blocks += status.stored
         self.counters.held_blocks += status.held
         self.counters.refused_blocks += status.refused
         if not status.success or status.refused:
             self.counters.failed_saves += 1
-        if not status.success:
+        if not status.done:
+            self._say_once("the Manager does not say what became of a save; its pages are free")
+        elif not status.success:
             self._say_once(f"{status.refused} blocks were not stored ({status.status}): {status.message}")
 
     def _note_finished(self, ticket: int) -> None:
@@ -324,26 +333,29 @@ class WorkerSide:
             if restore.handle is not None:
                 restore.handle.wait(IDLE_WAIT_S)
             return
-        for handle in self._saves.values():
+        for _, handle in self._saves.values():
             handle.wait_save(IDLE_WAIT_S)
             return
 
     # Reports
 
+    def _end_saves(self) -> None:
+        """Takes note of saves that no step waited for and whose pages are free."""
+        for ticket, (save, handle) in list(self._saves.items()):
+            if handle.pages_free:
+                del self._saves[ticket]
+                self._settle([save], handle.poll())
+                self._note_finished(ticket)
+
     def report(self) -> WorkerReport | None:
         """What the scheduler's half must know; None when nothing happened."""
-        for ticket, handle in list(self._saves.items()):
-            if handle.pages_free:
-                status = handle.poll()
-                if status.done:
-                    self._count(status)
-                del self._saves[ticket]
-                self._note_finished(ticket)
+        self._end_saves()
         epoch = self._registered_epoch()
         if epoch != self._epoch:
             self._epoch = epoch
             self._report.epochs[self._rank] = epoch
-            self._pause.end()
+            if epoch != 0:
+                self._pause.end()
         if not self._report:
             return None
         report, self._report = self._report, WorkerReport()
@@ -351,6 +363,7 @@ class WorkerSide:
 
     def take_counts(self) -> dict[str, int] | None:
         """What was counted since the last call, by the names of `Counters`; None for nothing."""
+        self._end_saves()  # the engine asks for counts before it asks for the report of a step
         told, now = self._counts_told, _numbers_of(self.counters)
         if now == told:
             return None
@@ -360,7 +373,7 @@ class WorkerSide:
     def close(self) -> None:
         """Ends what is in progress, within a bound, and the session."""
         deadline = time.monotonic() + SHUTDOWN_WAIT_S
-        for handle in self._saves.values():
+        for _, handle in self._saves.values():
             handle.wait_save(max(0.0, deadline - time.monotonic()))
         logger.info("cache use of this worker: %s", dataclasses.asdict(self.counters))
         try:

@@ -322,6 +322,10 @@ def test_waits_a_bounded_time_for_another_tier() -> None:
     it.clock[0] += LOADING_BOUND_S + 1
     assert it.side.matched(asked, 0) == (0, False)
     assert it.side.matched(asked, 0) == (0, False)
+    it.clock[0] += 10 * MISS_RENEWED_AFTER_S  # it waits for space, and is to compute its blocks
+    assert it.side.matched(asked, 0) == (0, False)
+    it.side.allocated(asked, [], 0)
+    assert it.side.matched(asked, 0) == (None, False)  # it was preempted: another chance
 
 
 def test_saves_what_only_the_engine_has() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import os
 import shutil
@@ -27,7 +28,7 @@ from orbitkv import (
     SaveStatus,
     StateDescriptor,
 )
-from orbitkv.vllm.messages import Load, Save, StepPlan
+from orbitkv.vllm.messages import Load, Save, StepPlan, WorkerReport
 from orbitkv.vllm.options import Options
 from orbitkv.vllm.pause import FIRST_PAUSE_S
 from orbitkv.vllm.worker import WorkerSide
@@ -169,6 +170,9 @@ class Scripted:
         self._called("wait")
         return self.restores.pop(0) if len(self.restores) > 1 else self.restores[0]
 
+    def poll(self) -> SaveStatus:
+        return self.wait_save(0)
+
     def wait_save(self, _timeout: float) -> SaveStatus:
         self._called("wait_save")
         return self.saves.pop(0) if len(self.saves) > 1 else self.saves[0]
@@ -182,7 +186,8 @@ LOAD = StepPlan(loads=(Load("r", (LEASE,), 0, (4, 5), False),), saves=(Save("s",
 SAVE = StepPlan(saves=(Save("s", 3, None, chain_of(1), SOURCES, 0),))
 PENDING = RestoreStatus(False, False)
 STORED = SaveStatus(True, True, "", "OK", stored=BLOCKS)
-CANCELLED = SaveStatus(True, False, "not claimed", "CANCELLED", refused=BLOCKS)
+UNANSWERED = SaveStatus(True, False, "not claimed within ms=5000", "CANCELLED", refused=BLOCKS)
+TOO_SLOW = SaveStatus(True, False, "cancelled by the caller", "CANCELLED", refused=BLOCKS)
 
 
 @pytest.mark.parametrize(
@@ -225,40 +230,64 @@ def test_goes_on_when_pages_cannot_be_registered_again(call: str) -> None:
     worker = it.worker()
     it.fails[call] = OrbitKVTimeoutError("no answer", "INTERNAL")
     plan = StepPlan("new weights")
+    reports = []
     for _ in range(5):
         worker.start(plan)
         worker.finish(plan)
+        reports.append(worker.report())
     assert it.calls.count(call) == (1 if call == "close" else 2)
-    report = worker.report()
-    assert report is not None
-    assert report.epochs == {0: 0}, "nobody loads or saves meanwhile"
+    assert reports == [WorkerReport(epochs={0: 0}), None, None, None, None], "nobody loads or saves meanwhile"
     it.fails.clear()
     it.clock += FIRST_PAUSE_S
     worker.start(plan)
     worker.start(plan)
-    report = worker.report()
-    assert report is not None
-    assert report.epochs == {0: 7}
+    assert worker.report() == WorkerReport(epochs={0: 7})
     assert it.calls.count("register") == (2 if call == "close" else 3)
 
 
-def test_leaves_a_manager_alone_that_does_not_answer_saves() -> None:
+@pytest.mark.parametrize("ticket", [0, 9])
+@pytest.mark.parametrize("answer", [UNANSWERED, SaveStatus(False, False)])
+def test_leaves_a_manager_alone_that_does_not_answer_saves(ticket: int, answer: SaveStatus) -> None:
     it = Scripted()
     worker = it.worker()
-    it.saves = [SaveStatus(False, False), CANCELLED]
+    plan = dataclasses.replace(SAVE, saves=(dataclasses.replace(SAVE.saves[0], ticket=ticket),))
+    it.saves, it.pages_free = [answer], True
+    reports = []
     for _ in range(5):
-        worker.finish(SAVE)
+        worker.finish(plan)
+        reports.append(worker.report())
     assert it.calls.count("save") == 1
-    report = worker.report()
-    assert report is not None
-    assert report.unsaved == {"s": 3}
+    finished = {ticket: 1} if ticket else {}
+    assert reports == 5 * [WorkerReport(unsaved={"s": 3}, finished_saves=finished)]
     it.clock += FIRST_PAUSE_S
     it.saves = [STORED]
-    worker.finish(SAVE)
-    worker.finish(SAVE)
+    for _ in range(2):
+        worker.finish(plan)
+        assert worker.report() == (WorkerReport(finished_saves=finished) if ticket else None)
     assert it.calls.count("save") == 3
-    assert worker.report() is None
     assert worker.counters.stored_blocks == 2 * BLOCKS
+    assert worker.counters.failed_saves == 1
+
+
+def test_tries_a_save_that_was_too_slow_not_again() -> None:
+    it = Scripted()
+    worker = it.worker()
+    it.saves = [SaveStatus(False, False), TOO_SLOW]
+    worker.finish(SAVE)
+    assert worker.report() is None
+    it.saves = [STORED]
+    worker.finish(SAVE)
+    assert worker.counters.stored_blocks == BLOCKS
+
+
+def test_counts_a_save_that_no_step_waited_for_in_the_step_that_reports_it() -> None:
+    it = Scripted()
+    worker = it.worker()
+    worker.finish(dataclasses.replace(SAVE, saves=(dataclasses.replace(SAVE.saves[0], ticket=9),)))
+    assert worker.take_counts() is None
+    it.saves, it.pages_free = [STORED], True
+    assert worker.take_counts() == {"stored_blocks": BLOCKS}
+    assert worker.report() == WorkerReport(finished_saves={9: 1})
 
 
 @pytest.mark.parametrize(("status", "unsaved"), [("NOT_READY", {"s": 3}), ("RESTORE_ONLY", None)])

@@ -211,7 +211,7 @@ final class ManagerKeeper {
       return DRAIN_LOOK_NS;
     }
     if ((client == null && !connect()) || !registerAll()) {
-      return backOff.next();
+      return isManagerNew() ? SOCKET_LOOK_NS : backOff.next();
     }
     backOff.reset();
     return LOOK_NS;
@@ -269,7 +269,7 @@ final class ManagerKeeper {
     socket.attempt();
     try {
       OrbitKvClient found = OrbitKvClient.connect(config, this::look);
-      socket.connected();
+      socket.answered();
       lock.lock();
       try {
         client = found;
@@ -279,6 +279,9 @@ final class ManagerKeeper {
       sayConnected(found);
       return true;
     } catch (OrbitKvException e) {
+      if (!(e instanceof ManagerUnavailableException)) {
+        socket.answered();
+      }
       failed("connect", e);
       return false;
     }

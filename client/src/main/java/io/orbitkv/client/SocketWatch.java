@@ -33,8 +33,8 @@ final class SocketWatch {
     last = now;
   }
 
-  /** An attempt has succeeded: the file is no longer new. */
-  void connected() {
+  /** Somebody listens there: the file is no longer new. */
+  void answered() {
     attemptsLeft = 0;
   }
 

@@ -52,7 +52,7 @@ class SocketWatchTest {
   void shouldHoldAFileForOldThatHasTakenAConnection() throws IOException {
     Files.createFile(path);
     watch.attempt();
-    watch.connected();
+    watch.answered();
     assertThat(attemptsOnWhatIsNew()).isZero();
     Files.delete(path);
     assertThat(attemptsOnWhatIsNew()).isZero();

@@ -702,8 +702,12 @@ class ManagerTest {
   }
 
   @Test
+  @Timeout(120)
   void shouldBoundConnectionsWithoutASession() {
-    while (!boundsConnections()) {} // until they are made in time
+    int tries = 1;
+    while (!boundsConnections()) {
+      assertThat(tries++).as("tries to make the connections in time").isLessThan(5);
+    }
   }
 
   /** False when it took so long that the first connections may have ended before the last came. */
