@@ -17,7 +17,6 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Random;
 import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
@@ -38,7 +37,6 @@ import org.junit.jupiter.params.provider.ValueSource;
 @ParameterizedClass(name = "kind={0}")
 @ValueSource(ints = {GrantTable.RESTORE, GrantTable.PUBLISH})
 class HeldHelperTest {
-  private static final Duration BOUND = Duration.ofSeconds(20);
 
   /** Bound of the client's calls. */
   private static final Duration CALL_BOUND = Duration.ofSeconds(5);
@@ -132,26 +130,10 @@ class HeldHelperTest {
 
   private void reached(String point) {
     if (point.endsWith(".shared")) {
-      await(driverMayGoOn);
+      Waits.await(driverMayGoOn);
     } else if (point.endsWith(".helping") && held.compareAndSet(false, true)) {
       helperIsInside.countDown();
-      await(helperMayGoOn);
-    }
-  }
-
-  private static void await(CountDownLatch latch) {
-    try {
-      assertThat(latch.await(BOUND.toMillis(), TimeUnit.MILLISECONDS)).isTrue();
-    } catch (InterruptedException e) {
-      throw new AssertionError(e);
-    }
-  }
-
-  private static void await(String what, BooleanSupplier condition) {
-    long began = System.nanoTime();
-    while (!condition.getAsBoolean()) {
-      assertThat(System.nanoTime() - began).as("wait for %s", what).isLessThan(BOUND.toNanos());
-      LockSupport.parkNanos(1_000_000);
+      Waits.await(helperMayGoOn);
     }
   }
 
@@ -169,7 +151,7 @@ class HeldHelperTest {
     }
     grants.grant(call.operationId, BLOCKS);
     manager.wakeClient();
-    await(helperIsInside);
+    Waits.await(helperIsInside);
     return call;
   }
 
@@ -243,14 +225,14 @@ class HeldHelperTest {
   /** Lets the helper leave, and acts as the Manager; how the call ended. */
   private Status end(Call call) {
     helperMayGoOn.countDown();
-    await("free pages", call.pagesFree);
+    Waits.await("free pages", call.pagesFree);
     assertThat(grants.state(call.operationId)).isEqualTo(GrantState.DRAINED);
     int whole = grants.table.entriesDone(GrantWord.slotOf(call.operationId));
     int stored = restores || whole < BLOCKS ? 0 : whole;
     grants.reap(call.operationId, Status.OK, stored, 0, 0);
     manager.wakeClient();
-    Status status = call.await.apply(BOUND);
-    await("settled operations", client::isIdle);
+    Status status = call.await.apply(Waits.BOUND);
+    Waits.await("settled operations", client::isIdle);
     assertNothingTaken(call);
     return status;
   }
@@ -292,7 +274,7 @@ class HeldHelperTest {
     assertPagesTaken(call);
     assertThat(call.await.apply(Duration.ZERO)).isNull();
     helperMayGoOn.countDown();
-    await("close", this::closes);
+    Waits.await("close", this::closes);
     assertNothingTaken(call);
     assertThat(grants.state(call.operationId)).isEqualTo(GrantState.DRAINED);
     assertThat(call.await.apply(Duration.ZERO))

@@ -8,15 +8,12 @@ import io.orbitkv.channel.proto.StateFields;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
-import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.locks.LockSupport;
-import java.util.function.BooleanSupplier;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -33,7 +30,6 @@ import org.junit.jupiter.params.provider.ValueSource;
 @ParameterizedClass(name = "restores={0}")
 @ValueSource(booleans = {true, false})
 class SubmitBesideCloseTest {
-  private static final Duration BOUND = Duration.ofSeconds(20);
   private static final int BLOCK_BYTES = 4096;
   private static final int HASH_BYTES = 16;
 
@@ -69,7 +65,7 @@ class SubmitBesideCloseTest {
     client =
         ReconnectingClient.connect(
             new ClientConfig(
-                directory.resolve("socket"), "instance", "test", BOUND, 25_000, 1, false));
+                directory.resolve("socket"), "instance", "test", Waits.BOUND, 25_000, 1, false));
     StateFields state =
         StateFields.newBuilder()
             .setModel("m")
@@ -102,7 +98,7 @@ class SubmitBesideCloseTest {
   private void reached(String point) {
     if (point.endsWith(".admitted")) {
       admitted.countDown();
-      await(mayGoOn);
+      Waits.await(mayGoOn);
     }
   }
 
@@ -114,22 +110,6 @@ class SubmitBesideCloseTest {
     } else {
       BlockHashes hashes = BlockHashes.of(new byte[HASH_BYTES], HASH_BYTES);
       registration.save(List.of(new PublishItem(0, 0, null, hashes, targets)), Fence.done());
-    }
-  }
-
-  private static void await(CountDownLatch latch) {
-    try {
-      assertThat(latch.await(BOUND.toMillis(), TimeUnit.MILLISECONDS)).isTrue();
-    } catch (InterruptedException e) {
-      throw new AssertionError(e);
-    }
-  }
-
-  private static void await(String what, BooleanSupplier condition) {
-    long began = System.nanoTime();
-    while (!condition.getAsBoolean()) {
-      assertThat(System.nanoTime() - began).as("wait for %s", what).isLessThan(BOUND.toNanos());
-      LockSupport.parkNanos(1_000_000);
     }
   }
 
@@ -149,7 +129,7 @@ class SubmitBesideCloseTest {
   }
 
   private void assertSaysThatTheManagerIsGone() throws Exception {
-    Throwable refused = submit.get(BOUND.toMillis(), TimeUnit.MILLISECONDS);
+    Throwable refused = submit.get(Waits.BOUND.toMillis(), TimeUnit.MILLISECONDS);
     assertThat(refused)
         .isInstanceOf(
             restores ? ManagerUnavailableException.class : SaveNotSubmittedException.class)
@@ -168,9 +148,9 @@ class SubmitBesideCloseTest {
   @Test
   void shouldSayThatTheManagerIsGoneWhenTheCloseOfItsSessionCancelsIt() throws Exception {
     caller.start();
-    await(admitted);
+    Waits.await(admitted);
     manager.hangUp();
-    await("cancel", this::isCancelled);
+    Waits.await("cancel", this::isCancelled);
     mayGoOn.countDown();
     assertSaysThatTheManagerIsGone();
   }
@@ -183,9 +163,10 @@ class SubmitBesideCloseTest {
     try {
       synchronized (claims) { // behind the look at the session
         caller.start();
-        await("look at the pages", () -> waitsIn(caller, restores ? "claim" : "requireUnclaimed"));
+        Waits.await(
+            "look at the pages", () -> waitsIn(caller, restores ? "claim" : "requireUnclaimed"));
         manager.hangUp();
-        await("closed registration", () -> (boolean) StateHash.field(live, "unmapped"));
+        Waits.await("closed registration", () -> (boolean) StateHash.field(live, "unmapped"));
       }
       assertSaysThatTheManagerIsGone();
       assertThat(session.isOpen()).isFalse();
@@ -199,9 +180,10 @@ class SubmitBesideCloseTest {
     mayGoOn.countDown();
     synchronized (claims) {
       caller.start();
-      await("look at the pages", () -> waitsIn(caller, restores ? "claim" : "requireUnclaimed"));
+      Waits.await(
+          "look at the pages", () -> waitsIn(caller, restores ? "claim" : "requireUnclaimed"));
       manager.hangUp();
-      await("closed session", session::isClosed);
+      Waits.await("closed session", session::isClosed);
     }
     assertSaysThatTheManagerIsGone();
   }
@@ -211,18 +193,18 @@ class SubmitBesideCloseTest {
     EngineSession engine = (EngineSession) StateHash.field(session, "session");
     Thread closer = Thread.ofPlatform().daemon().unstarted(registration::close);
     caller.start();
-    await(admitted);
+    Waits.await(admitted);
     synchronized (StateHash.field(engine, "freeSlots")) { // whoever drives it waits for a record
       closer.start();
-      await("close", () -> waitsIn(closer, "awaitPages"));
+      Waits.await("close", () -> waitsIn(closer, "awaitPages"));
       mayGoOn.countDown();
-      await("record", () -> submit.isDone() || waitsIn(caller, "takeSlot"));
+      Waits.await("record", () -> submit.isDone() || waitsIn(caller, "takeSlot"));
     }
-    assertThat(submit.get(BOUND.toMillis(), TimeUnit.MILLISECONDS))
+    assertThat(submit.get(Waits.BOUND.toMillis(), TimeUnit.MILLISECONDS))
         .isInstanceOfSatisfying(
             OrbitKvException.class, e -> assertThat(e.status()).isEqualTo(Status.CANCELLED))
         .hasMessageContaining("is closed");
-    assertThat(Uninterruptibly.join(closer, BOUND.toNanos())).isTrue();
+    assertThat(Uninterruptibly.join(closer, Waits.BOUND.toNanos())).isTrue();
     assertNothingTaken();
   }
 }
