@@ -37,7 +37,10 @@ class ProcessStopTest {
   private static final Duration MOST = CALL.multipliedBy(6);
 
   /** What was not claimed within its bound, told by its handle or by the call that began it. */
-  private static final String UNCLAIMED = ".*CANCELLED.*";
+  private static final String UNCLAIMED =
+      "(delivered=0 wrong=0|stored=0 held=0 refused="
+          + BLOCKS
+          + ") status=CANCELLED|error=CANCELLED .*not claimed within ms=5000";
 
   private static final String STORED = "stored=256 held=0 refused=0 status=OK";
   private static final String DELIVERED = "delivered=256 wrong=0 status=OK";
